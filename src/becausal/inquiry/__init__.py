@@ -1,0 +1,1 @@
+"""The method, pure: searches that ask for trials, and the statistics that judge them."""

@@ -1,0 +1,1 @@
+"""Runs conditions: workspaces, servers, sandbox, capture. The only room that starts processes."""

@@ -1,0 +1,1 @@
+"""Decodes what the payload saw into the words of the domain."""

@@ -1,0 +1,1 @@
+"""What outlives a command: journal, trials, artifacts. The only room that speaks SQL."""

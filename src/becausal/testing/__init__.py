@@ -1,0 +1,1 @@
+"""Fakes that implement the ports, and the conformance suites every backend passes."""

@@ -1,0 +1,1 @@
+"""Code injected into the program under study: standard library only, never imports becausal."""
