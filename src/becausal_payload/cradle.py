@@ -1,0 +1,104 @@
+"""The process between keeper and trial.
+
+In a pid space of its own it is the first process: the kernel gives it signals an ordinary program
+does not expect to be spared, and kills everyone else when it ends. Without one it is the parent
+that a trial may kill: `kill -9 $PPID` hits the cradle, and the trial falls to the keeper.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any, Callable, Dict, NoReturn, Sequence
+
+from becausal_payload import isolation, wire
+
+Order = Dict[str, Any]
+Start = Callable[[int], None]
+
+
+def fork() -> int:
+    """`os.fork` without Python's advice on threads: native ones are allowed by name."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def rock(
+    order: Order, start: Start, stdio: Sequence[int], side: int, status: int, pids: bool
+) -> NoReturn:
+    """Fork the trial, wait for it and report how it ended; never returns."""
+    try:
+        isolation.die_with_parent()
+        if pids:
+            isolation.mount_proc()
+        os.setsid()
+        trial = fork()
+        if trial == 0:
+            _become_trial(order, start, stdio, side, status)
+        for fd in (*stdio, side):
+            os.close(fd)
+        wire.write_all(status, b"P%d\n" % trial)
+        while True:
+            pid, ended = os.wait()
+            if pid == trial:
+                wire.write_all(status, b"S%d\n" % ended)
+                break
+    except BaseException as failure:  # noqa: BLE001 - this process has nobody to raise to
+        tell_obstacle(status, "trial-not-started", "the trial could not be started: %r" % failure)
+    finally:
+        os._exit(0)
+
+
+def tell_obstacle(status: int, slug: str, what: str, hint: str = "") -> None:
+    obstacle = {"slug": slug, "what": what, "hint": hint}
+    wire.write_all(status, b"O" + json.dumps(obstacle).encode() + b"\n")
+
+
+def _become_trial(
+    order: Order, start: Start, stdio: Sequence[int], side: int, status: int
+) -> NoReturn:
+    try:
+        os.setsid()
+        for target, fd in enumerate(stdio):
+            os.dup2(fd, target)
+        if _prepare(order, status):
+            os.close(status)
+            start(side)
+    except BaseException as failure:  # noqa: BLE001 - a program ends by os._exit, not by raising
+        os.write(2, ("becausal: the trial could not go on: %r\n" % failure).encode())
+    finally:
+        os._exit(127)
+
+
+def _prepare(order: Order, status: int) -> bool:
+    limits = order.get("limits") or {}
+    try:
+        os.chdir(order["cwd"])
+    except OSError as refused:
+        tell_obstacle(
+            status,
+            "folder-missing",
+            "the folder %s cannot be entered: %s" % (order["cwd"], refused.strerror),
+            "it is not part of the source under study; create it in a set-up step",
+        )
+        return False
+    isolation.drop_capabilities()
+    isolation.limit_resources(limits.get("memory"))
+    _ordinary_signals()
+    os.environ.clear()
+    os.environ.update(order["env"])
+    return True
+
+
+def _ordinary_signals() -> None:
+    """Signals as a program finds them at its start, whatever the server made of them."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGQUIT):
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)
+        else:
+            signal.signal(number, signal.SIG_DFL)
