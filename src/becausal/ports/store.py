@@ -15,18 +15,14 @@ class Artifacts(Protocol):
     """Bytes by content."""
 
     def put(self, data: bytes) -> str:
-        """Keep bytes for good; answers their digest. Putting twice keeps one.
-
-        Survives the death of the process at once, and of the machine no later than the next
-        event or trial that is written: before any record can cite it.
-        """
+        """Keep bytes for good; answers their digest. Putting twice keeps one."""
 
     def get(self, digest: str) -> bytes:
         """The bytes again; raises `artifact-unknown` when they were never put."""
 
 
 class Store(Artifacts, Protocol):
-    """What outlives a command. Events and trials are durable when the call returns.
+    """What outlives a command. Every write is durable when the call returns.
 
     A record that would not read back equal is refused (`record-unwritable`).
     """

@@ -37,17 +37,11 @@ class Connection:
             return patiently(lambda: self._raw.execute(sql, values).fetchall())
 
     @contextmanager
-    def writing(self, *, evidence: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is kept when the block ends, none of it when it raises.
-
-        Evidence is on the disk when the block ends. What is no evidence yet (an artifact that no
-        record cites) survives the death of this process, and reaches the disk with the next
-        evidence: the write-ahead log is one file, synced from its beginning.
-        """
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: on the disk when the block ends, gone without a trace when it raises."""
         if self._readonly:
             raise not_writable(self._path, "it was opened for reading only")
         with told_plainly(self._path):
-            self._raw.execute(f"PRAGMA synchronous = {'FULL' if evidence else 'NORMAL'}")
             patiently(lambda: self._raw.execute("BEGIN IMMEDIATE"))
             try:
                 yield self._raw
@@ -130,4 +124,6 @@ def _prepare(raw: sqlite3.Connection, path: Path) -> None:
         raw.execute("COMMIT")
     raw.execute("PRAGMA journal_mode = WAL")
     raw.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT}")
+    # Evidence: every commit is on the disk before anyone acts on it.
+    raw.execute("PRAGMA synchronous = FULL")
     raw.execute("PRAGMA foreign_keys = ON")

@@ -70,10 +70,14 @@ class SqliteStore:
             Entry(case=case, seq=seq, at=at, event=read_event(body)) for seq, at, body in rows
         )
 
-    def record(self, case: str, trials: Sequence[Trial], *, at: float) -> None:
+    def record(
+        self, case: str, trials: Sequence[Trial], *, at: float, artifacts: Sequence[bytes] = ()
+    ) -> None:
         number = self._number(case)
         bodies = [written_trial(trial) for trial in trials]
+        parcels = self._parcels(artifacts)
         with self._connection.writing() as raw:
+            raw.executemany(_ADD_ARTIFACT, parcels)
             for trial, body in zip(trials, bodies, strict=True):
                 key = trial.key
                 place = (key.search, key.step, key.condition, key.repeat)
@@ -89,13 +93,10 @@ class SqliteStore:
         return tuple(read_trial(body) for (body,) in rows)
 
     def put(self, data: bytes) -> str:
-        digest = bytes_id(data)
-        if self._connection.rows("SELECT 1 FROM artifacts WHERE digest = ?", (digest,)):
-            return digest
-        packing, body = packed(data)
-        with self._connection.writing(evidence=False) as raw:
-            raw.execute(_ADD_ARTIFACT, (digest, len(data), packing, body))
-        return digest
+        if parcels := self._parcels([data]):
+            with self._connection.writing() as raw:
+                raw.executemany(_ADD_ARTIFACT, parcels)
+        return bytes_id(data)
 
     def get(self, digest: str) -> bytes:
         rows = self._connection.rows(
@@ -119,3 +120,11 @@ class SqliteStore:
         if not rows:
             raise case_unknown(case, self.cases())
         return int(rows[0][0])
+
+    def _parcels(self, artifacts: Sequence[bytes]) -> list[tuple[str, int, str, bytes]]:
+        """Rows for the artifacts that are not kept yet, packed before anyone is locked out."""
+        return [
+            (digest, len(data), *packed(data))
+            for digest, data in {bytes_id(data): data for data in artifacts}.items()
+            if not self._connection.rows("SELECT 1 FROM artifacts WHERE digest = ?", (digest,))
+        ]

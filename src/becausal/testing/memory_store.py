@@ -24,7 +24,7 @@ class Memory:
 
 
 class MemoryStore:
-    """Implements `ports.store.Store`. Keeps records as text, so that they read back as from disk."""
+    """Implements `ports.store.Store`. Keeps records as text, so they read back as from disk."""
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = Memory() if memory is None else memory
@@ -51,7 +51,9 @@ class MemoryStore:
             for seq, (at, body) in enumerate(self._memory.events[case], 1)
         )
 
-    def record(self, case: str, trials: Sequence[Trial], *, at: float) -> None:
+    def record(
+        self, case: str, trials: Sequence[Trial], *, at: float, artifacts: Sequence[bytes] = ()
+    ) -> None:
         self._must_know(case)
         known = self._memory.trials[case]
         added: dict[TrialKey, str] = {}
@@ -61,6 +63,8 @@ class MemoryStore:
                 raise recorded_twice(case, trial.key)
             added[trial.key] = body
         known.update(added)
+        for data in artifacts:
+            self.put(data)
 
     def trials(self, case: str, search: str | None = None) -> tuple[Trial, ...]:
         self._must_know(case)
