@@ -1,15 +1,17 @@
-"""The process between keeper and trial.
+"""The process between keeper and trial, and the trial's own first steps.
 
-In a pid space of its own it is the first process: the kernel gives it signals an ordinary program
-does not expect to be spared, and kills everyone else when it ends. Without one it is the parent
-that a trial may kill: `kill -9 $PPID` hits the cradle, and the trial falls to the keeper.
+Where the keeper cannot be the first process of a pid space, the cradle is: the kernel spares that
+one its children's signals, and kills everyone else when it ends. Without a pid space it is the
+parent that a trial may kill: `kill -9 $PPID` hits the cradle, and the trial falls to the keeper.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
+import warnings
 from typing import Any, Callable, Dict, NoReturn, Sequence
 
 from becausal_payload import isolation, wire
@@ -20,8 +22,6 @@ Start = Callable[[int], None]
 
 def fork() -> int:
     """`os.fork` without Python's advice on threads: native ones are allowed by name."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return os.fork()
@@ -38,7 +38,7 @@ def rock(
         os.setsid()
         trial = fork()
         if trial == 0:
-            _become_trial(order, start, stdio, side, status)
+            become_trial(order, start, stdio, side, status)
         for fd in (*stdio, side):
             os.close(fd)
         wire.write_all(status, b"P%d\n" % trial)
@@ -58,10 +58,12 @@ def tell_obstacle(status: int, slug: str, what: str, hint: str = "") -> None:
     wire.write_all(status, b"O" + json.dumps(obstacle).encode() + b"\n")
 
 
-def _become_trial(
+def become_trial(
     order: Order, start: Start, stdio: Sequence[int], side: int, status: int
 ) -> NoReturn:
+    """Set the stage and hand over to `start`; never returns."""
     try:
+        gc.enable()  # as the program expects it; the keeper had no use for it
         os.setsid()
         for target, fd in enumerate(stdio):
             os.dup2(fd, target)
@@ -89,16 +91,24 @@ def _prepare(order: Order, status: int) -> bool:
     isolation.drop_capabilities()
     isolation.limit_resources(limits.get("memory"))
     _ordinary_signals()
-    os.environ.clear()
-    os.environ.update(order["env"])
+    _change_environment(order["env"])
     return True
+
+
+def _change_environment(wanted: Dict[str, str]) -> None:
+    now = dict(os.environ)
+    for name in now:
+        if name not in wanted:
+            del os.environ[name]
+    for name, value in wanted.items():
+        if now.get(name) != value:
+            os.environ[name] = value
 
 
 def _ordinary_signals() -> None:
     """Signals as a program finds them at its start, whatever the server made of them."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGQUIT):
-        if number == signal.SIGINT:
-            signal.signal(number, signal.default_int_handler)
-        else:
-            signal.signal(number, signal.SIG_DFL)

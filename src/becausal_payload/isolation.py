@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import tempfile
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from becausal_payload import wire
@@ -34,10 +33,12 @@ class Means(NamedTuple):
     overlay: str
     """Overlay options that work; empty: none do."""
     pids: bool
+    direct: bool
+    """The server itself may fork into a pid space: the keeper is the first process there."""
     reasons: Dict[str, str]
 
 
-NOTHING = Means(user=False, overlay="", pids=False, reasons={})
+NOTHING = Means(user=False, overlay="", pids=False, direct=False, reasons={})
 
 
 def become_subreaper() -> None:
@@ -60,14 +61,36 @@ def limit_resources(memory: Optional[int]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def enter(means: Means, folders: Sequence[str], pids: bool) -> None:
+class PidSpace:
+    """Forks the first process of a new pid space, and comes back.
+
+    Cheaper than a process between keeper and trial, but only for those allowed to come back.
+    """
+
+    def __init__(self) -> None:
+        self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def fork(self, fork: Callable[[], int]) -> int:
+        _check(_libc.unshare(_CLONE_NEWPID), "unshare")
+        pid = -1
+        try:
+            pid = fork()
+        finally:
+            if pid != 0:
+                _check(_libc.setns(self._home, _CLONE_NEWPID), "setns")
+        return pid
+
+
+def enter(means: Means, folders: Sequence[str]) -> None:
     """Move this process into its own mount space, with overlays; its children into a pid space."""
-    flags = (_CLONE_NEWNS if folders or pids else 0) | (_CLONE_NEWPID if pids else 0)
-    if not flags:
+    if not (folders or means.pids):
         return
-    unshare(flags, user=means.user)
+    apart = _CLONE_NEWPID if means.pids and not means.direct else 0
+    unshare(_CLONE_NEWNS | apart, user=means.user)
     for folder in folders:
         lay_over(folder, means.overlay)
+    if means.direct:
+        mount_proc()
 
 
 def unshare(flags: int, *, user: bool) -> None:
@@ -115,59 +138,69 @@ def drop_capabilities() -> None:
     _check(_libc.capset(header, nothing), "capset")
 
 
-_known: Dict[Tuple[str, ...], Means] = {}
+_known: Dict[Tuple[Tuple[str, ...], ...], Means] = {}
 
 
-def means(without: Sequence[str] = ()) -> Means:
-    """What works on this machine, tried once per server; `without` forbids means by name."""
-    key = tuple(sorted(without))
+def means(without: Sequence[str] = (), folders: Sequence[str] = ()) -> Means:
+    """What works here for these folders, tried once per server; `without` forbids by name."""
+    key = (tuple(sorted(without)), tuple(folders))
     if key not in _known:
-        _known[key] = _find(key)
+        _known[key] = _find(*key)
     return _known[key]
 
 
-def _find(without: Tuple[str, ...]) -> Means:
+def _find(without: Tuple[str, ...], folders: Tuple[str, ...]) -> Means:
     reasons: Dict[str, str] = dict.fromkeys(without, "switched off")
     if PID_NAMESPACE in reasons and OVERLAY in reasons:
         return NOTHING._replace(reasons=reasons)
-    user = False
-    refused = _attempt(lambda: unshare(_CLONE_NEWNS, user=False))
+    user = bool(_attempt(lambda: unshare(_CLONE_NEWNS, user=False)))
+    refused = _attempt(lambda: unshare(_CLONE_NEWNS, user=True)) if user else ""
     if refused:
-        user = True
-        refused = _attempt(lambda: unshare(_CLONE_NEWNS, user=True))
-    if refused:
-        for name in (PID_NAMESPACE, OVERLAY):
-            reasons.setdefault(name, refused)
-        return NOTHING._replace(reasons=reasons)
-    overlay = "" if OVERLAY in reasons else _find_overlay(user, reasons)
-    pids = False
+        return NOTHING._replace(reasons={**{PID_NAMESPACE: refused, OVERLAY: refused}, **reasons})
+    overlay = "" if OVERLAY in reasons else _find_overlay(user, folders, reasons)
+    pids = direct = False
     if PID_NAMESPACE not in reasons:
         refused = _attempt(lambda: _try_pids(user))
         pids = not refused
+        direct = pids and not user and not _attempt(_try_direct)
         if refused:
             reasons[PID_NAMESPACE] = refused
-    return Means(user=user, overlay=overlay, pids=pids, reasons=reasons)
+    return Means(user=user, overlay=overlay, pids=pids, direct=direct, reasons=reasons)
 
 
-def _find_overlay(user: bool, reasons: Dict[str, str]) -> str:
+def _find_overlay(user: bool, folders: Tuple[str, ...], reasons: Dict[str, str]) -> str:
     """The first set of options under which an overlay behaves like a folder."""
     for options in (",userxattr",) if user else (",redirect_dir=on", ",userxattr"):
-        with tempfile.TemporaryDirectory(prefix="becausal-probe-") as folder:
-            os.mkdir(os.path.join(folder, "was"))
-            refused = _attempt(lambda: _try_overlay(folder, options, user))  # noqa: B023
+        refused = _attempt(lambda: _try_overlay(options, user, folders))  # noqa: B023
         if not refused:
             return options
     reasons[OVERLAY] = refused
     return ""
 
 
-def _try_overlay(folder: str, options: str, user: bool) -> None:
-    """A folder removed and made again needs extended attributes, which not every kernel gives."""
+def _try_overlay(options: str, user: bool, folders: Tuple[str, ...]) -> None:
+    """A folder removed and made again needs extended attributes, which not every kernel gives.
+
+    Tried on a file system in memory that only this attempt sees, then on the folders meant.
+    """
     unshare(_CLONE_NEWNS, user=user)
-    lay_over(folder, options)
-    was = os.path.join(folder, "was")
-    os.rmdir(was)
-    os.mkdir(was)
+    for folder in folders:
+        lay_over(folder, options)
+    _mount("tmpfs", "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0700")
+    os.makedirs("/tmp/probe/was")
+    lay_over("/tmp/probe", options)
+    os.rmdir("/tmp/probe/was")
+    os.mkdir("/tmp/probe/was")
+
+
+def _try_direct() -> None:
+    space = PidSpace()
+    for _ in range(2):
+        pid = space.fork(os.fork)
+        if pid == 0:
+            os._exit(0 if os.getpid() == 1 else 1)
+        if os.waitpid(pid, 0)[1] != 0:
+            raise OSError(0, "the first process is another")
 
 
 def _try_pids(user: bool) -> None:

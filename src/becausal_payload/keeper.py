@@ -20,11 +20,11 @@ def run_kept(order: Order, start: Start, control_fd: int) -> Dict[str, Any]:
     so everything is killed and the server exits; `{"cancel": ticket}` ends this trial only.
     """
     isolation.become_subreaper()
-    means = isolation.means(order.get("without") or ())
+    means = isolation.means(order.get("without") or (), order.get("overlay") or ())
     spared = set(reaper.descendants(os.getpid())) if order.get("spare") else set()
     report, report_w = os.pipe()
     leash_r, leash = os.pipe()
-    keeper = cradle.fork()
+    keeper = _fork_keeper(means)
     if keeper == 0:
         for fd in (report, leash, control_fd):
             os.close(fd)
@@ -42,9 +42,20 @@ def run_kept(order: Order, start: Start, control_fd: int) -> Dict[str, Any]:
     return _conclude(keeper, b"".join(parts), cancelled, spared)
 
 
+_pid_spaces: List[isolation.PidSpace] = []
+
+
+def _fork_keeper(means: isolation.Means) -> int:
+    if not means.direct:
+        return cradle.fork()
+    if not _pid_spaces:
+        _pid_spaces.append(isolation.PidSpace())
+    return _pid_spaces[0].fork(cradle.fork)
+
+
 def end_everything() -> None:
     """Kill all that this server has started, however deep."""
-    reaper.kill_until_childless(set())
+    reaper.kill_until_childless()
 
 
 def _listen(order: Order, report: int, control_fd: int, leash: int, parts: List[bytes]) -> bool:

@@ -34,7 +34,10 @@ def keep(
         keeper.end()
         keeper.tell(report)
     except BaseException as failure:  # noqa: BLE001 - this process has nobody to raise to
-        reaper.kill_until_childless(set())
+        if os.getpid() == 1:
+            reaper.kill_everyone()
+        else:
+            reaper.kill_until_childless()
         obstacle = {"slug": "keeper-failed", "what": repr(failure), "hint": ""}
         _send(report, {"obstacle": obstacle, "sizes": []}, [])
     finally:
@@ -47,37 +50,49 @@ class Keeper:
     def __init__(self, order: cradle.Order, means: isolation.Means) -> None:
         self._order = order
         self._means = means
-        self._pids = means.pids
         self._folders = list(order.get("overlay") or []) if means.overlay else []
         self._side: List[bytes] = []
         self._side_seen = 0
         self._words = b""
-        self._trial: Optional[int] = None
+        self._cradle = 0
+        self._trial = 0
         self._ended: Optional[int] = None
         self._obstacle: Optional[Dict[str, str]] = None
         self._timed_out = False
         self._survivors: List[int] = []
 
     def begin(self, start: cradle.Start, report: int, leash: int) -> None:
-        """Go apart and fork the cradle."""
-        order = self._order
+        """Go apart and fork the trial, in a cradle unless this is a first process itself."""
+        order, means = self._order, self._means
         stdin = os.open(order.get("stdin") or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         out, out_w = os.pipe()
         err, err_w = os.pipe()
         self._side_fd, side_w = os.pipe()
         self._status_fd, status_w = os.pipe()
-        isolation.enter(self._means, self._folders, self._pids)
+        self._wake_fd, wake_w = os.pipe()
+        isolation.enter(means, self._folders)
+        os.set_blocking(wake_w, False)
+        signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         self._started = time.monotonic()
-        self._cradle = cradle.fork()
-        if self._cradle == 0:
-            for fd in (report, leash, out, err, self._side_fd, self._status_fd):
+        child = cradle.fork()
+        if child == 0:
+            for fd in (report, leash, out, err, self._side_fd, self._status_fd, self._wake_fd):
                 os.close(fd)
-            cradle.rock(order, start, (stdin, out_w, err_w), side_w, status_w, self._pids)
+            stdio = (stdin, out_w, err_w)
+            if means.direct:
+                cradle.become_trial(order, start, stdio, side_w, status_w)
+            cradle.rock(order, start, stdio, side_w, status_w, means.pids)
+        if means.direct:
+            self._trial = child
+        else:
+            self._cradle = child
         for fd in (stdin, out_w, err_w, side_w, status_w):
             os.close(fd)
         limit = int(order.get("capture") or CAPTURE)
         self._out, self._err = Capture(out, limit), Capture(err, limit)
-        os.set_blocking(self._side_fd, False)
+        for fd in (self._side_fd, self._status_fd, self._wake_fd):
+            os.set_blocking(fd, False)
 
     def watch(self, leash: int) -> None:
         """Until the trial ends, its time is up, or the server lets go of the leash."""
@@ -86,6 +101,7 @@ class Keeper:
             self._err.fd: self._err.pump,
             self._side_fd: self._pump_side,
             self._status_fd: self._pump_status,
+            self._wake_fd: self._collect,
         }
         poll = select.poll()
         for fd in (*pumps, leash):
@@ -93,24 +109,27 @@ class Keeper:
         seconds = float((self._order.get("limits") or {}).get("seconds") or 0.0)
         deadline = self._started + seconds if seconds > 0 else None
         while self._ended is None and self._obstacle is None:
-            for fd, _ in poll.poll(self._patience(deadline)):
+            for fd, _ in poll.poll(_patience(deadline)):
                 if fd == leash:
                     return
                 if not pumps[fd]():
                     poll.unregister(fd)
-            if self._status_fd < 0 and self._ended is None:
-                self._look_for_orphan()
-            if deadline is not None and self._ended is None and time.monotonic() >= deadline:
+            late = deadline is not None and time.monotonic() >= deadline
+            if late and self._ended is None and self._obstacle is None:
                 self._timed_out = True
                 return
 
     def end(self) -> None:
         """Kill whoever is left, then take what the pipes still hold."""
         self._seconds = time.monotonic() - self._started
-        if self._cradle:
-            os.kill(self._cradle, signal.SIGKILL)
-            os.waitpid(self._cradle, 0)
-        self._survivors = reaper.kill_until_childless(set())
+        self._pump_status()
+        if self._means.direct:
+            reaper.kill_everyone()
+        else:
+            if self._cradle:
+                os.kill(self._cradle, signal.SIGKILL)
+                os.waitpid(self._cradle, 0)
+            self._survivors = reaper.kill_until_childless()
         self._out.drain()
         self._err.drain()
         while self._pump_side():
@@ -155,18 +174,10 @@ class Keeper:
         }
 
     def _isolation(self) -> List[str]:
-        kept = [isolation.PID_NAMESPACE if self._pids else isolation.PROCESS_GROUP]
+        kept = [isolation.PID_NAMESPACE if self._means.pids else isolation.PROCESS_GROUP]
         if self._order.get("overlay"):
             kept.append(isolation.OVERLAY if self._folders else isolation.FILES_SHARED)
         return kept
-
-    def _patience(self, deadline: Optional[float]) -> Optional[float]:
-        """Milliseconds to wait at most."""
-        if self._status_fd < 0:
-            return 20.0
-        if deadline is None:
-            return None
-        return max(0.0, (deadline - time.monotonic()) * 1000 + 1)
 
     def _pump_side(self) -> bool:
         try:
@@ -180,7 +191,10 @@ class Keeper:
         return bool(part)
 
     def _pump_status(self) -> bool:
-        part = os.read(self._status_fd, 1 << 16)
+        try:
+            part = os.read(self._status_fd, 1 << 16)
+        except BlockingIOError:
+            return True
         self._words += part
         *lines, self._words = self._words.split(b"\n")
         for line in lines:
@@ -190,22 +204,36 @@ class Keeper:
                 self._ended = int(line[1:])
             else:
                 self._obstacle = json.loads(line[1:].decode())
-        if not part:
-            self._status_fd = -1
         return bool(part)
 
-    def _look_for_orphan(self) -> None:
-        """The cradle is gone. Without a pid space its trial has fallen to us, and may go on."""
-        if self._cradle:
-            os.waitpid(self._cradle, 0)  # only when it is quite dead are its children ours
-            self._cradle = 0
-        if self._trial is None or self._pids:
+    def _collect(self) -> bool:
+        """Children have ended: the trial, its cradle, or orphans that came to us."""
+        os.read(self._wake_fd, 1 << 10)
+        while True:
+            try:
+                pid, ended = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return True
+            if pid == self._cradle:
+                self._cradle = 0
+                self._pump_status()
+                self._without_cradle()
+            elif pid == self._trial and not (self._means.pids and not self._means.direct):
+                self._pump_status()
+                self._ended = ended
+
+    def _without_cradle(self) -> None:
+        """Without a pid space its trial has fallen to us and may go on; in one all is over."""
+        if self._ended is None and (self._means.pids or not self._trial):
             what = "the process that held the trial was killed from outside"
             self._obstacle = {"slug": "keeper-killed", "what": what, "hint": ""}
-            return
-        pid, ended = os.waitpid(self._trial, os.WNOHANG)
-        if pid:
-            self._ended = ended
+
+
+def _patience(deadline: Optional[float]) -> Optional[float]:
+    """Milliseconds to wait at most."""
+    return None if deadline is None else max(0.0, (deadline - time.monotonic()) * 1000 + 1)
 
 
 def _send(fd: int, header: Dict[str, Any], pieces: "List[Any]") -> None:

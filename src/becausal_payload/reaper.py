@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Dict, List, Set
+from typing import AbstractSet, Dict, List, Optional
 
 _PATIENCE = 10.0
+_MOMENT = 0.002
 
 
 def descendants(ancestor: int) -> List[int]:
@@ -24,24 +25,36 @@ def descendants(ancestor: int) -> List[int]:
     return found
 
 
-def kill_until_childless(spared: Set[int]) -> List[int]:
+def kill_everyone() -> None:
+    """The first process of a pid space ends all others in it, and collects them."""
+    if os.getpid() != 1:
+        raise RuntimeError("only the first process of a pid space may do this")
+    _kill(-1)
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def kill_until_childless(spared: AbstractSet[int] = frozenset()) -> List[int]:
     """Kill all below this process but the spared ones; answers who could not be killed.
 
     This process is a subreaper: whoever loses its parent comes to it, so that in the end no
     descendant can hide. Most trials leave nobody, which one call finds out.
     """
     give_up = time.monotonic() + _PATIENCE
-    while _reap(spared):
-        for pid in descendants(os.getpid()):
-            if pid not in spared:
-                _kill(pid)
+    while _children_left(spared):
+        left = [pid for pid in descendants(os.getpid()) if pid not in spared]
+        for pid in left:
+            _kill(pid)
         if time.monotonic() > give_up:
-            return [pid for pid in descendants(os.getpid()) if pid not in spared]
-        _wait_for_one(0.02)
+            return left
+        time.sleep(_MOMENT)  # the dying come to us, or their children do
     return []
 
 
-def _reap(spared: Set[int]) -> bool:
+def _children_left(spared: AbstractSet[int]) -> bool:
     """Collect the dead; True while anyone who is not spared is left."""
     while True:
         try:
@@ -49,17 +62,7 @@ def _reap(spared: Set[int]) -> bool:
         except ChildProcessError:
             return False
         if pid == 0:
-            return not spared or any(p not in spared for p in descendants(os.getpid()))
-        spared.discard(pid)
-
-
-def _wait_for_one(seconds: float) -> None:
-    """Until a child ends, or a moment has passed: some are still being reparented to us."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    try:
-        signal.sigtimedwait([signal.SIGCHLD], seconds)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return any(p not in spared for p in descendants(os.getpid())) if spared else True
 
 
 def _kill(pid: int) -> None:
@@ -69,7 +72,7 @@ def _kill(pid: int) -> None:
         return  # gone already, or a set-user-id program: the caller reports who stays
 
 
-def _parent(pid: int) -> "int | None":
+def _parent(pid: int) -> Optional[int]:
     try:
         with open("/proc/%d/stat" % pid, "rb") as stat:
             return int(stat.read().rpartition(b")")[2].split()[1])
