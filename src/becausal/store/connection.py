@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from becausal.domain.errors import CouldNotRun
 from becausal.store import schema
-from becausal.store.trouble import is_busy, not_writable, told_plainly
+from becausal.store.trouble import is_busy, is_not_writable, not_writable, told_plainly
 
 PATIENCE = 10.0
 """Seconds to wait for other processes."""
@@ -108,7 +108,7 @@ def _readable(raw: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         # In a read-only folder a log cannot be opened. Without a log the file is complete.
         log = path.with_name(path.name + "-wal")
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or log.exists():
+        if not is_not_writable(error) or log.exists():
             raise
         raw.close()
         return _connected(path, "immutable=1")

@@ -22,6 +22,11 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _primary(error) in _BUSY
 
 
+def is_not_writable(error: sqlite3.Error) -> bool:
+    """The file, or one that SQLite needs beside it, cannot be made or written."""
+    return _primary(error) in _CLOSED
+
+
 @contextmanager
 def told_plainly(path: Path) -> Iterator[None]:
     """Turn SQLite's errors about the file into ours; errors of our own SQL stay what they are."""

@@ -13,30 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from becausal.domain.condition import Command
-from becausal.domain.criterion import Criterion
 from becausal.domain.errors import BecausalError
 from becausal.domain.identity import bytes_id
-from becausal.domain.journal import AnyEvent, CaseOpened, Noted
-from becausal.domain.trial import Outcome, Trial, TrialKey
+from becausal.domain.journal import AnyEvent, Noted
+from becausal.domain.trial import Outcome, Trial
 from becausal.ports.store import Store
+from becausal.testing.samples import OPENED, trial
 from becausal.testing.strategies import events, trials
 
 Reach = Callable[[], Store]
 
-OPENED = CaseOpened(
-    command=Command(argv=("pytest", "tests/test_a.py")),
-    criterion=Criterion(),
-    project="sample",
-    tool_version="1",
-)
 many_examples = settings(deadline=None)
-
-
-def trial(search: str = "s", step: int = 0, condition: str = "c", repeat: int = 0) -> Trial:
-    """A trial at that place."""
-    key = TrialKey(search, step, condition, repeat)
-    return Trial(key=key, warmth="cold", outcome=Outcome.PASSED)
 
 
 def slug_of(call: Callable[[], object]) -> str:
