@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest
 # An interpreter that was upgraded away leaves a dead link behind: set up again then.
 $(shell test -x $(BIN)/python || rm -f $(READY))
 
-.PHONY: help setup demo test test-faults check bench lock
+.PHONY: help setup demo test test-faults check style types walls bench lock
 
 help:
 	@echo 'make setup        make $(VENV): everything below does this first, when needed'
@@ -18,6 +18,7 @@ help:
 	@echo 'make test         run the tests'
 	@echo 'make test-faults  run the long fault-injection tests'
 	@echo 'make check        style, types and the walls between rooms, in under a minute'
+	@echo '                  (make style, make types and make walls are its parts)'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make lock         write requirements.lock anew from pyproject.toml (needs uv)'
 
@@ -40,12 +41,18 @@ test-faults: $(READY)
 	    echo 'no test carries the mark `faults` yet'; \
 	fi
 
-check: $(READY)
+check: style types walls
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
-	$(BIN)/lint-imports
 	MYPYPATH=tools $(BIN)/mypy -p house
+
+walls: $(READY)
+	$(BIN)/lint-imports --no-logo
 	PYTHONPATH=tools $(BIN)/python -m house
 
 bench: $(READY)
