@@ -1,0 +1,155 @@
+"""One warm trial: what its process does between the fork and its end."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import tempfile
+import threading
+from typing import Any, Dict, FrozenSet, List, NoReturn, Tuple
+
+from becausal_payload import imports, seeds, wire
+from becausal_payload.lines import Lines, LinesOfTests
+from becausal_payload.pytest_session import OpenSession
+
+
+class Spoken:
+    """What was printed up to the collected tests: every trial says it again first.
+
+    From here on the server's own streams are files. Descriptors that code duplicated from them
+    meanwhile (faulthandler does) are found by the file they lead to, and lead to the trial's
+    streams in the trial.
+    """
+
+    def __init__(self) -> None:
+        self._files = (_nameless(), _nameless())
+        for number, fd in enumerate(self._files, 1):
+            os.dup2(fd, number)
+        self._texts: Tuple[bytes, bytes] = (b"", b"")
+        self._copies: List[Tuple[int, int]] = []
+
+    def end(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._texts = (self._read(0), self._read(1))
+        marks = [_mark(fd) for fd in self._files]
+        own = {0, 1, 2, *self._files}
+        for name in os.listdir("/proc/self/fd"):
+            fd = int(name)
+            if fd in own:
+                continue
+            try:
+                mark = _mark(fd)
+            except OSError:
+                continue  # the listing's own descriptor
+            if mark in marks:
+                self._copies.append((fd, marks.index(mark) + 1))
+
+    def again(self) -> None:
+        for fd, stream in self._copies:
+            os.dup2(stream, fd, inheritable=False)
+        for number, text in enumerate(self._texts, 1):
+            wire.write_all(number, text)
+
+    def tail(self) -> str:
+        """The last words, for the reason of a refusal."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return (self._read(0) + self._read(1))[-4096:].decode("utf-8", "replace")
+
+    def _read(self, index: int) -> bytes:
+        fd = self._files[index]
+        return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+class WarmTrial:
+    """Prepares the forked process and runs the session's second half in it."""
+
+    def __init__(
+        self,
+        order: Dict[str, Any],
+        session: OpenSession,
+        spoken: Spoken,
+        temp: str,
+        roots: List[str],
+        modules: FrozenSet[str],
+    ) -> None:
+        self._order = order
+        self._session = session
+        self._spoken = spoken
+        self._temp = temp
+        self._roots = roots
+        self._modules = modules
+        self._side = -1
+        self._pid = 0
+
+    def start(self, side: int) -> NoReturn:
+        self._side, self._pid = side, os.getpid()
+        self._spoken.again()
+        # Exit functions of the server's imports belong to the server; the trial's own will run.
+        atexit._clear()
+        tempfile.tempdir = None
+        seeds.reseed(int(self._order["seed"]))
+        if hasattr(sys, "monitoring"):
+            sys.monitoring.restart_events()
+        if self._order.get("lines"):
+            self._session.config.pluginmanager.register(LinesOfTests(self._roots, self._tell_lines))
+        code = self._session.run(self._order, self._temp, self._tell_test)
+        self._tell({"imported": imports.imported_files(self._roots, self._modules)})
+        # As at the end of an interpreter: threads that are no daemons are waited for.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    def _tell_test(self, record: Dict[str, Any]) -> None:
+        self._tell({"test": record})
+
+    def _tell_lines(self, test: str, lines: Lines) -> None:
+        self._tell({"lines": {test: lines}})
+
+    def _tell(self, record: Dict[str, Any]) -> None:
+        if os.getpid() != self._pid:
+            return  # a child that a test forked and that runs on as if it were the session
+        data = json.dumps(record).encode() + b"\n"
+        try:
+            wire.write_all(self._side, data)
+        except OSError as broken:
+            # A test closed what it did not open; without its reports the trial must not pass.
+            os.write(2, ("becausal: the test closed the report's pipe: %s\n" % broken).encode())
+            os._exit(3)
+
+
+def gathered(side_b64: str, imported: List[str]) -> str:
+    """The records of a trial as one object, with the files that the server imported for it."""
+    tests: List[Any] = []
+    lines: Dict[str, Lines] = {}
+    found = set(imported)
+    for line in wire.as_bytes(side_b64).split(b"\n"):
+        if not line:
+            continue
+        try:
+            record = json.loads(line.decode())
+        except ValueError:
+            continue  # cut short by the end of the trial; what came before stands
+        if "test" in record:
+            tests.append(record["test"])
+        lines.update(record.get("lines", {}))
+        found.update(record.get("imported", ()))
+    processes = [{"imported": sorted(found), "raised": None}]
+    whole = {"processes": processes, "tests": tests, "lines": lines}
+    return wire.as_text(json.dumps(whole).encode())
+
+
+def _nameless() -> int:
+    fd, path = tempfile.mkstemp()
+    os.unlink(path)
+    return fd
+
+
+def _mark(fd: int) -> Tuple[int, int]:
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
