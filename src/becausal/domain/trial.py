@@ -37,12 +37,16 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     signature: Signature | None = None
     """Signature of whatever failure it showed, the one asked about or another."""
+    exit_code: int | None = None
+    """None when it did not end by itself."""
     reason: str = ""
     """Why this outcome, in a few words: the measure, the exit code, the obstacle."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     max_rss: int = 0
     seed: int = 0
+    hash_seed: int = 0
+    """PYTHONHASHSEED of the process."""
     server: str = ""
     isolation: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

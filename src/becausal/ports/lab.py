@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -41,10 +41,10 @@ class Lab(Protocol):
     def warming(self, condition: Condition) -> Warming:
         """Try to prepare warm trials of this condition (whatever its warmth); the answer says why not."""
 
-    def run(self, orders: Sequence[Order]) -> Iterator[tuple[Order, Recording]]:
+    def run(self, orders: Sequence[Order]) -> Generator[tuple[Order, Recording], None, None]:
         """Run all orders, yielding each with its recording as it ends, in any order.
 
-        Closing the iterator early stops what still runs; nothing survives it.
+        Closing the generator early stops what still runs; nothing survives it.
         """
 
     def surroundings(self, condition: Condition) -> Surroundings:

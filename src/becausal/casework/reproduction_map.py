@@ -1,0 +1,115 @@
+"""The reproduction map: one picture of how a failure shows, at most 70 columns and 20 lines."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from becausal.casework.dossier import Dossier
+from becausal.domain.finding import Reproduction, Stratum
+from becausal.domain.recording import Frame, Raised
+
+WIDTH = 70
+BAR = 20
+FRAMES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """The signs of the drawing; terminals without Unicode get the plain ones."""
+
+    confirmed: str = "●"
+    suspected: str = "○"
+    divergence: str = "✗"
+    full: str = "█"
+    empty: str = "░"
+    branch: str = "├─"
+    last: str = "╰─"
+    stem: str = "│"
+
+
+PLAIN = Marks(
+    confirmed="*",
+    suspected="o",
+    divergence="x",
+    full="#",
+    empty=".",
+    branch="|-",
+    last="`-",
+    stem="|",
+)
+
+
+def reproduction_map(
+    view: Dossier, finding: Reproduction, raised: Raised | None, marks: Marks | None = None
+) -> str:
+    """Draw it: the command, each stratum with its rate, the failure and where it shows."""
+    marks = marks or Marks()
+    lines = [shlex.join(view.opened.command.argv), marks.stem]
+    strata = [s for s in finding.strata if _ran(s)]
+    lines += [_stratum(s, marks, last=s is strata[-1]) for s in strata]
+    lines += ["", _verdict(finding, marks)]
+    if finding.disagreement is not None:
+        lines.append(f"{marks.divergence} {' and '.join(finding.disagreement.between)} disagree:")
+        lines.append(f"  {finding.disagreement.detail}")
+    if view.symptom is not None and finding.verdict in ("consistent", "intermittent"):
+        lines += [f"{marks.divergence} {view.symptom.kind}: {view.symptom.message}".rstrip(": ")]
+        lines += _frames(raised)
+    return "\n".join(clip(line) for line in lines)
+
+
+def clip(line: str, width: int = WIDTH) -> str:
+    """One line, no wider than the picture; control characters shown, not obeyed."""
+    line = "".join(c if c.isprintable() else " " for c in line)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _ran(stratum: Stratum) -> bool:
+    return bool(stratum.trials or stratum.otherwise or stratum.timed_out or stratum.could_not_run)
+
+
+def _stratum(stratum: Stratum, marks: Marks, *, last: bool) -> str:
+    rate = stratum.rate or 0.0
+    filled = round(rate * BAR)
+    if 0 < stratum.failures < stratum.trials:
+        filled = min(max(filled, 1), BAR - 1)
+    bar = marks.full * filled + marks.empty * (BAR - filled)
+    others = [
+        f"{count} {name}"
+        for count, name in (
+            (stratum.otherwise, "otherwise"),
+            (stratum.timed_out, "timed out"),
+            (stratum.could_not_run, "could not run"),
+        )
+        if count
+    ]
+    tail = "  ".join([f"{stratum.failures}/{stratum.trials} failed", *others])
+    return f"{marks.last if last else marks.branch} {stratum.mode:<5} {bar} {tail}"
+
+
+def _verdict(finding: Reproduction, marks: Marks) -> str:
+    low, high = finding.main.interval
+    sure = marks.confirmed if finding.verdict == "consistent" else marks.suspected
+    sure = marks.confirmed if finding.verdict == "intermittent" else sure
+    if finding.main.rate is None:
+        return f"{sure} {finding.verdict}"
+    span = f"rate {percent(finding.main.rate)}, between {percent(low)} and {percent(high)}"
+    return f"{sure} {finding.verdict}: {span}"
+
+
+def _frames(raised: Raised | None) -> list[str]:
+    if raised is None:
+        return []
+    own: list[Frame] = [frame for frame in raised.frames if frame.own]
+    shown = own[-FRAMES:]
+    left = [f"  … {len(own) - FRAMES} more above"] if len(own) > FRAMES else []
+    return left + [f"  {frame.file}:{frame.line} {frame.function}" for frame in shown]
+
+
+def percent(rate: float) -> str:
+    """A rate for people: whole percents, and never 0 or 100 unless it is."""
+    if 0 < rate < 0.005:
+        return "<1 %"
+    if 0.995 <= rate < 1:
+        return ">99 %"
+    return f"{rate * 100:.0f} %"

@@ -1,0 +1,71 @@
+"""`becausal demo`: a sample project with a bug that shows now and then, investigated."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from becausal.casework.investigate import investigate
+from becausal.casework.request import Request
+from becausal.cli.output import emit
+from becausal.cli.progress import progress
+from becausal.cli.reproduce import as_record, exit_code
+from becausal.domain.errors import WrongUse
+from becausal.wiring import open_bench, sample_command, sample_project
+
+
+def demo(
+    *,
+    keep: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Investigate a sample project with a bug, in a temporary folder.
+
+    Parameters
+    ----------
+    keep
+        A new folder to make the project in, and to leave it there.
+    json
+        One JSON object on standard output.
+    """
+    with ExitStack() as stack:
+        folder = _folder(keep, stack)
+        top = sample_project(folder)
+        request = Request(argv=sample_command(), folder=str(top))
+        shown = progress(as_json=json)
+        with open_bench(request, progress=shown, cache=folder / "cache") as bench:
+            done = investigate(bench, request)
+    finding = done.reproduced.finding
+    intro = [
+        "A small harbour assigns ships to berths. One of its tests fails now and",
+        "then. What becausal finds out by running it:",
+        "",
+        f"    becausal investigate -- {shlex.join(('pytest', *request.argv[-1:]))}",
+        "",
+        done.report,
+    ]
+    if keep is not None:
+        intro.append(f"The project is in {top}")
+    record = {"reproduction": as_record(done.reproduced), "report": done.report}
+    emit(record, "\n".join(intro), as_json=json)
+    return exit_code(finding)
+
+
+def _folder(keep: Path | None, stack: ExitStack) -> Path:
+    if keep is None:
+        made = stack.enter_context(tempfile.TemporaryDirectory(prefix="becausal-demo-"))
+        return Path(made)
+    if keep.exists():
+        raise WrongUse(
+            "folder-exists",
+            "the sample project is only made in a new folder",
+            value=str(keep),
+            hint="name a folder that does not exist yet",
+        )
+    keep.mkdir(parents=True)
+    return keep.resolve()

@@ -1,0 +1,35 @@
+"""`becausal investigate`: open the case, observe, reproduce, report."""
+
+from __future__ import annotations
+
+from becausal.casework.investigate import investigate as run_chapter
+from becausal.cli.output import emit
+from becausal.cli.progress import progress
+from becausal.cli.reproduce import as_record, exit_code
+from becausal.cli.study import CommandWords, Study
+from becausal.domain.finding import as_plain
+from becausal.wiring import open_bench
+
+
+def investigate(*command: CommandWords, study: Study | None = None) -> int:
+    """Find out what can be found out about a failing command.
+
+    becausal investigate -- pytest tests/test_cart.py::test_total
+    """
+    study = study or Study()
+    request = study.request(command)
+    with open_bench(request, progress=progress(as_json=study.json), width=study.jobs) as bench:
+        done = run_chapter(bench, request, seconds=study.seconds)
+    view = done.reproduced.dossier
+    record = {
+        "case": view.case,
+        "reproduction": as_record(done.reproduced),
+        "observation": as_plain(view.observation),
+        "known": [],
+        "findings": [as_plain(established) for established in view.findings],
+        "hypotheses": [],
+        "root_cause": None,
+        "report": done.report,
+    }
+    emit(record, done.report, as_json=study.json)
+    return exit_code(done.reproduced.finding)

@@ -1,0 +1,56 @@
+"""Output: one JSON object for programs, calm text for people, nothing a terminal would obey."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+import msgspec
+
+from becausal.domain.errors import BecausalError
+
+
+def emit(record: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print the answer of a command on standard output."""
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
+    else:
+        write(sys.stdout, text.rstrip("\n") + "\n")
+
+
+def show_error(error: BecausalError, *, as_json: bool) -> None:
+    """Print what happened, the offending value, what to do next, and the slug."""
+    if as_json:
+        told = {"slug": error.slug, "what": error.what, "value": error.value, "hint": error.hint}
+        sys.stdout.write(msgspec.json.encode({"error": told}).decode() + "\n")
+        return
+    lines = [f"becausal: {error.what}"]
+    if error.value:
+        lines.append(f"  value: {error.value}")
+    if error.hint:
+        lines.append(f"  hint:  {error.hint}")
+    lines.append(f"  more:  docs/messages.md#{error.slug}")
+    write(sys.stderr, "\n".join(lines) + "\n")
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Print text that may hold words of the program under study."""
+    encoding = stream.encoding or "utf-8"
+    harmless = "".join(c if c.isprintable() or c in "\n\t" else _spelt(c) for c in text)
+    stream.write(harmless.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def unicode_drawn(stream: TextIO) -> bool:
+    """Whether the stream can show the signs of our drawings."""
+    try:
+        "●○✗█░├╰…".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _spelt(character: str) -> str:
+    """A control character as text: escape sequences of a hostile program stay visible and idle."""
+    if character == "\r":
+        return ""
+    return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
