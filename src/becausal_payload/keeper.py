@@ -90,12 +90,11 @@ def _conclude(keeper: int, data: bytes, cancelled: bool, spared: Set[int]) -> Di
         except ProcessLookupError:
             read = None
         reaper.kill_until_childless(spared)
-        return _obstacle("keeper-killed", "the process that kept the trial was killed")
+        return obstacle("keeper-killed", "the process that kept the trial was killed")
     os.waitpid(keeper, 0)
     header, pieces = read
     if not pieces:
-        result = _obstacle("keeper-failed", header["obstacle"]["what"])
-        return result
+        return obstacle("keeper-failed", header["obstacle"]["what"])
     for name, (head, tail) in (("stdout", (0, 1)), ("stderr", (2, 3))):
         header[name] = {
             "head_b64": wire.as_text(pieces[head]),
@@ -104,11 +103,12 @@ def _conclude(keeper: int, data: bytes, cancelled: bool, spared: Set[int]) -> Di
         }
     header["side_b64"] = wire.as_text(pieces[4])
     if cancelled:
-        header["obstacle"] = _obstacle("cancelled", "the trial was cancelled")["obstacle"]
+        header["obstacle"] = obstacle("cancelled", "the trial was cancelled")["obstacle"]
     return header
 
 
-def _obstacle(slug: str, what: str, hint: str = "") -> Dict[str, Any]:
+def obstacle(slug: str, what: str, hint: str = "") -> Dict[str, Any]:
+    """The result of a trial that could not be run."""
     nothing = {"head_b64": "", "tail_b64": "", "dropped": 0}
     return {
         "exit_code": None,
