@@ -32,10 +32,10 @@ def open_bench(
 ) -> Iterator[Bench]:
     """The bench for one command in one folder; closed again whatever happens."""
     from becausal.casework.bench import Bench
+    from becausal.lab.clock import SystemClock
     from becausal.lab.local import LocalLab
     from becausal.lab.repository import open_repository
     from becausal.store.folder import open_store
-    from becausal.lab.clock import SystemClock
 
     cache = cache or cache_folder()
     repository = open_repository(Path(request.folder), cache)

@@ -57,6 +57,8 @@ class Conductor(Generic[FindingT]):
 
     def conduct(self) -> Conducted[FindingT]:
         with self._series() as series:
+            if series.ended is not None:
+                return self._handed_over(series, series.ended)
             return self._drive(series)
 
     @contextmanager
@@ -70,6 +72,15 @@ class Conductor(Generic[FindingT]):
         series = start(self._bench, self._case, self._plan)
         with self._bench.store.hold(f"search-{series.started.search}"):
             yield series
+
+    def _handed_over(self, series: Series, ended: SearchEnded) -> Conducted[FindingT]:
+        """The search had ended; only its answer was not handed over."""
+        return Conducted(
+            search=ended.search,
+            finding=ended.finding,  # type: ignore[arg-type]  # of this plan, so of its kind
+            trials=tuple(sorted(series.trials, key=lambda t: t.key)),
+            recorded_before=len(series.trials),
+        )
 
     def _drive(self, series: Series) -> Conducted[FindingT]:
         search = self._plan.search(series.started.seed)

@@ -14,6 +14,13 @@ from becausal.domain.signature import Signature
 
 def joinable(bench: Bench, request: Request) -> list[Dossier]:
     """Cases that the request may belong to, the likeliest first."""
+    if request.new and request.case is not None:
+        raise WrongUse(
+            "case-and-new",
+            "a case is either joined or new",
+            value=f"--case {request.case} --new",
+            hint="leave one of the two out",
+        )
     if request.case is not None:
         return [dossier(bench.store, request.case)]
     if request.new:
@@ -34,13 +41,6 @@ def about(views: list[Dossier], signature: Signature | None) -> Dossier | None:
 
 def open_case(bench: Bench, request: Request) -> str:
     """Open a new case for the request's command."""
-    if request.new and request.case is not None:
-        raise WrongUse(
-            "case-and-new",
-            "a case is either joined or new",
-            value=f"--case {request.case} --new",
-            hint="leave one of the two out",
-        )
     opened = CaseOpened(
         command=command_of(request, bench.repository.top),
         criterion=request.criterion,

@@ -14,7 +14,7 @@ from becausal.casework.observe import observe
 from becausal.casework.opening import about, joinable, open_case
 from becausal.casework.plan import Arm, Plan, derived_seed
 from becausal.casework.request import Request, cold_condition
-from becausal.casework.series import interrupted
+from becausal.casework.series import deliver, interrupted
 from becausal.domain.condition import Condition
 from becausal.domain.finding import Reproduction
 from becausal.domain.journal import SearchAbandoned
@@ -38,6 +38,10 @@ class Reproduced:
     @property
     def finding(self) -> Reproduction:
         return self.conducted.finding
+
+    def deliver(self, bench: Bench) -> None:
+        """Say that the answer was handed over; the same command then starts anew."""
+        deliver(bench, self.dossier.case, self.conducted.search)
 
 
 class AnotherFailure(Exception):

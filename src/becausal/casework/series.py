@@ -13,6 +13,7 @@ from becausal.casework.plan import Plan
 from becausal.domain.journal import (
     AnyEvent,
     SearchAbandoned,
+    SearchDelivered,
     SearchEnded,
     SearchStarted,
     StepTold,
@@ -27,15 +28,13 @@ class Series:
     started: SearchStarted
     told: dict[int, StepTold]
     trials: tuple[Trial, ...]
-
-    @property
-    def resumed(self) -> bool:
-        return bool(self.told or self.trials)
+    ended: SearchEnded | None = None
+    """Its finding, when only handing it over was left to do."""
 
 
 def start(bench: Bench, case: str, plan: Plan[Any]) -> Series:
     """Journal a new series of the plan."""
-    drawn = f"{case}|{len(bench.store.journal(case))}|{bench.entropy}|{bench.clock.now()}"
+    drawn = f"{case}|{len(bench.store.journal(case))}|{bench.entropy}"
     digest = hashlib.blake2b(drawn.encode(), digest_size=8).digest()
     started = SearchStarted(
         search=f"{plan.question}-{digest.hex()[:8]}",
@@ -51,14 +50,14 @@ def start(bench: Bench, case: str, plan: Plan[Any]) -> Series:
 
 
 def interrupted(bench: Bench, case: str, plan: Plan[Any]) -> list[Series]:
-    """Series of exactly this plan that neither ended nor were abandoned, newest first."""
+    """Series of exactly this plan whose answer nobody got yet, newest first."""
     events = [entry.event for entry in bench.store.journal(case)]
     found = [s for s in _open(events) if _same(s, plan)]
     return [_load(bench, case, s, events) for s in reversed(found)]
 
 
 def _open(events: list[AnyEvent]) -> list[SearchStarted]:
-    over = {e.search for e in events if isinstance(e, SearchEnded | SearchAbandoned)}
+    over = {e.search for e in events if isinstance(e, SearchDelivered | SearchAbandoned)}
     return [e for e in events if isinstance(e, SearchStarted) and e.search not in over]
 
 
@@ -73,8 +72,18 @@ def _same(started: SearchStarted, plan: Plan[Any]) -> bool:
 
 def _load(bench: Bench, case: str, started: SearchStarted, events: list[AnyEvent]) -> Series:
     told = {e.step: e for e in events if isinstance(e, StepTold) and e.search == started.search}
-    trials = bench.store.trials(case, started.search)
-    return Series(started=started, told=told, trials=trials)
+    ended = [e for e in events if isinstance(e, SearchEnded) and e.search == started.search]
+    return Series(
+        started=started,
+        told=told,
+        trials=bench.store.trials(case, started.search),
+        ended=ended[0] if ended else None,
+    )
+
+
+def deliver(bench: Bench, case: str, search: str) -> None:
+    """Journal that the answer of a search was handed over."""
+    bench.store.append(case, [SearchDelivered(search=search)], at=bench.clock.now())
 
 
 def _conditions(plan: Plan[Any]) -> tuple[Any, ...]:

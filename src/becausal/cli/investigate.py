@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from becausal.casework.investigate import Investigated
 from becausal.casework.investigate import investigate as run_chapter
 from becausal.cli.output import emit
 from becausal.cli.progress import progress
@@ -20,8 +23,15 @@ def investigate(*command: CommandWords, study: Study | None = None) -> int:
     request = study.request(command)
     with open_bench(request, progress=progress(as_json=study.json), width=study.jobs) as bench:
         done = run_chapter(bench, request, seconds=study.seconds)
+        emit(as_investigation(done), done.report, as_json=study.json)
+        done.reproduced.deliver(bench)
+    return exit_code(done.reproduced.finding)
+
+
+def as_investigation(done: Investigated) -> dict[str, Any]:
+    """What `--json` gives."""
     view = done.reproduced.dossier
-    record = {
+    return {
         "case": view.case,
         "reproduction": as_record(done.reproduced),
         "observation": as_plain(view.observation),
@@ -31,5 +41,3 @@ def investigate(*command: CommandWords, study: Study | None = None) -> int:
         "root_cause": None,
         "report": done.report,
     }
-    emit(record, done.report, as_json=study.json)
-    return exit_code(done.reproduced.finding)

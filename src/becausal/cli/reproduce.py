@@ -49,7 +49,8 @@ def reproduce(
     with open_bench(request, progress=progress(as_json=study.json), width=study.jobs) as bench:
         done = run_chapter(bench, request, runs=runs, cold_only=cold, seconds=study.seconds)
         text = told(done, shown_failure(bench.store, done.conducted.trials))
-    emit(as_record(done), text, as_json=study.json)
+        emit(as_record(done), text, as_json=study.json)
+        done.deliver(bench)
     return exit_code(done.finding)
 
 

@@ -64,6 +64,12 @@ class SearchEnded(Event, frozen=True, kw_only=True, tag="search-ended"):
     rests_on: tuple[TrialKey, ...]
 
 
+class SearchDelivered(Event, frozen=True, kw_only=True, tag="search-delivered"):
+    """The answer reached whoever asked: only now is the command finished, and not to be resumed."""
+
+    search: str
+
+
 class SearchAbandoned(Event, frozen=True, kw_only=True, tag="search-abandoned"):
     """The search answers no question of this case, and is not to be resumed."""
 
@@ -83,6 +89,7 @@ AnyEvent = (
     | SearchStarted
     | StepTold
     | SearchEnded
+    | SearchDelivered
     | SearchAbandoned
     | Noted
 )
