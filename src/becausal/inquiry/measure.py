@@ -45,7 +45,15 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         what = f"match({self.pattern})" if self.what == "match" else self.what
-        return f"{what} {self.sign} {self.limit:g}"
+        return f"{what} {self.sign} {self.shown(self.limit)}"
+
+    def shown(self, value: float) -> str:
+        """A value as the person would write it: bytes in the largest unit that divides them."""
+        if self.what == "max_rss" and value.is_integer():
+            units = reversed(_UNITS.items())
+            unit, size = next((u, n) for u, n in units if n == 1 or (value and value % n == 0))
+            return f"{int(value) // size}{unit}"
+        return f"{value:.12g}"
 
 
 def parse_fail_if(text: str) -> Measure | None:

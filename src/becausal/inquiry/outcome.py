@@ -88,7 +88,7 @@ def _by_measure(recording: Recording, criterion: Criterion, measure: Measure) ->
     if isinstance(value, str):
         return Judged(outcome=Outcome.COULD_NOT_RUN, reason=value)
     failed = _of_measure(measure) if measure.fails(value) else None
-    reason = f"{measure.what} = {value:g}"
+    reason = f"{measure.what} = {measure.shown(value)}"
     return _by_rule(recording, criterion, failed=failed, reason=reason)
 
 
