@@ -9,20 +9,16 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
-from becausal_payload import wire
+from becausal_payload import mounts, overlays, wire
 
 PID_NAMESPACE, OVERLAY = "pid-namespace", "overlay"
 PROCESS_GROUP, FILES_SHARED = "process-group", "files-shared"
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x00020000, 0x10000000, 0x20000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
-_MS_REC, _MS_PRIVATE = 0x4000, 1 << 18
 _CAPABILITY_VERSION_3 = 0x20080522
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Means(NamedTuple):
@@ -43,12 +39,12 @@ NOTHING = Means(user=False, overlay="", pids=False, direct=False, reasons={})
 
 def become_subreaper() -> None:
     """Orphans among the descendants become children of this process."""
-    _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
+    mounts.check(mounts.libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 
 def die_with_parent() -> None:
     """SIGKILL when the parent ends. Only for single-threaded parents: a thread's end counts."""
-    _check(_libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
+    mounts.check(mounts.libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
 
 
 def limit_resources(memory: Optional[int]) -> None:
@@ -71,13 +67,13 @@ class PidSpace:
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self, fork: Callable[[], int]) -> int:
-        _check(_libc.unshare(_CLONE_NEWPID), "unshare")
+        mounts.check(mounts.libc.unshare(_CLONE_NEWPID), "unshare")
         pid = -1
         try:
             pid = fork()
         finally:
             if pid != 0:
-                _check(_libc.setns(self._home, _CLONE_NEWPID), "setns")
+                mounts.check(mounts.libc.setns(self._home, _CLONE_NEWPID), "setns")
         return pid
 
 
@@ -87,8 +83,7 @@ def enter(means: Means, folders: Sequence[str]) -> None:
         return
     apart = _CLONE_NEWPID if means.pids and not means.direct else 0
     unshare(_CLONE_NEWNS | apart, user=means.user)
-    for folder in folders:
-        lay_over(folder, means.overlay)
+    overlays.lay_all(folders, means.overlay)
     if means.direct:
         mount_proc()
 
@@ -96,37 +91,18 @@ def enter(means: Means, folders: Sequence[str]) -> None:
 def unshare(flags: int, *, user: bool) -> None:
     """Leave shared namespaces; with `user`, become able to by a user namespace of our own."""
     uid, gid = os.geteuid(), os.getegid()
-    _check(_libc.unshare(flags | (_CLONE_NEWUSER if user else 0)), "unshare")
+    mounts.check(mounts.libc.unshare(flags | (_CLONE_NEWUSER if user else 0)), "unshare")
     if user:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", "%d %d 1" % (uid, uid))
         _write("/proc/self/gid_map", "%d %d 1" % (gid, gid))
     if flags & _CLONE_NEWNS:
-        _mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
-
-
-def lay_over(folder: str, options: str) -> None:
-    """Make a folder throw-away: writes go to memory, which goes with the mount space.
-
-    The memory file system is mounted over the folder as well, below the overlay: no mount point
-    is needed anywhere else. The lower layer is reached through the working directory, which
-    still stands in the folder as it was.
-    """
-    os.chdir(folder)
-    _mount("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0700")
-    upper, work = os.path.join(folder, "upper"), os.path.join(folder, "work")
-    status = os.stat(".")
-    os.mkdir(upper)
-    os.chmod(upper, status.st_mode & 0o7777)
-    os.mkdir(work)
-    layers = "lowerdir=.,upperdir=%s,workdir=%s%s" % (_escape(upper), _escape(work), options)
-    _mount("overlay", folder, "overlay", _MS_NOSUID | _MS_NODEV, layers)
-    os.chdir("/")
+        mounts.mount(None, "/", None, mounts.REC | mounts.PRIVATE, None)
 
 
 def mount_proc() -> None:
     """A /proc that shows the pid space this process is in."""
-    _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None)
+    mounts.mount("proc", "/proc", "proc", mounts.NOSUID | mounts.NODEV | mounts.NOEXEC, None)
 
 
 def drop_capabilities() -> None:
@@ -135,62 +111,82 @@ def drop_capabilities() -> None:
         return
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    _check(_libc.capset(header, nothing), "capset")
+    mounts.check(mounts.libc.capset(header, nothing), "capset")
 
 
-_known: Dict[Tuple[Tuple[str, ...], ...], Means] = {}
+_known: Dict[Tuple[str, ...], Means] = {}
+_coverable: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
 
 
-def means(without: Sequence[str] = (), folders: Sequence[str] = ()) -> Means:
-    """What works here for these folders, tried once per server; `without` forbids by name."""
-    key = (tuple(sorted(without)), tuple(folders))
+def means(without: Sequence[str] = ()) -> Means:
+    """What works here, tried once per server; `without` forbids means by name."""
+    key = tuple(sorted(without))
     if key not in _known:
-        _known[key] = _find(*key)
+        _known[key] = _find(key)
     return _known[key]
 
 
-def _find(without: Tuple[str, ...], folders: Tuple[str, ...]) -> Means:
+def coverable(means: Means, folders: Sequence[str]) -> Tuple[str, ...]:
+    """Those of the folders that take an overlay, tried once per server."""
+    key = (means.overlay, *folders)
+    if not means.overlay or not folders:
+        return ()
+    if key not in _coverable:
+        wanted = tuple(folders)
+        if attempt(lambda: _try_folders(means, wanted)):
+            wanted = tuple(f for f in folders if not attempt(lambda: _try_folders(means, (f,))))  # noqa: B023
+        _coverable[key] = wanted
+        overlays.look_below(wanted)
+    return _coverable[key]
+
+
+def _find(without: Tuple[str, ...]) -> Means:
     reasons: Dict[str, str] = dict.fromkeys(without, "switched off")
     if PID_NAMESPACE in reasons and OVERLAY in reasons:
         return NOTHING._replace(reasons=reasons)
-    user = bool(_attempt(lambda: unshare(_CLONE_NEWNS, user=False)))
-    refused = _attempt(lambda: unshare(_CLONE_NEWNS, user=True)) if user else ""
+    user = bool(attempt(lambda: unshare(_CLONE_NEWNS, user=False)))
+    refused = attempt(lambda: unshare(_CLONE_NEWNS, user=True)) if user else ""
     if refused:
         return NOTHING._replace(reasons={**{PID_NAMESPACE: refused, OVERLAY: refused}, **reasons})
-    overlay = "" if OVERLAY in reasons else _find_overlay(user, folders, reasons)
+    overlay = "" if OVERLAY in reasons else _find_overlay(user, reasons)
     pids = direct = False
     if PID_NAMESPACE not in reasons:
-        refused = _attempt(lambda: _try_pids(user))
+        refused = attempt(lambda: _try_pids(user))
         pids = not refused
-        direct = pids and not user and not _attempt(_try_direct)
+        direct = pids and not user and not attempt(_try_direct)
         if refused:
             reasons[PID_NAMESPACE] = refused
     return Means(user=user, overlay=overlay, pids=pids, direct=direct, reasons=reasons)
 
 
-def _find_overlay(user: bool, folders: Tuple[str, ...], reasons: Dict[str, str]) -> str:
+def _find_overlay(user: bool, reasons: Dict[str, str]) -> str:
     """The first set of options under which an overlay behaves like a folder."""
     for options in (",userxattr",) if user else (",redirect_dir=on", ",userxattr"):
-        refused = _attempt(lambda: _try_overlay(options, user, folders))  # noqa: B023
+        refused = attempt(lambda: _try_overlay(options, user))  # noqa: B023
         if not refused:
             return options
     reasons[OVERLAY] = refused
     return ""
 
 
-def _try_overlay(options: str, user: bool, folders: Tuple[str, ...]) -> None:
+def _try_overlay(options: str, user: bool) -> None:
     """A folder removed and made again needs extended attributes, which not every kernel gives.
 
-    Tried on a file system in memory that only this attempt sees, then on the folders meant.
+    Tried on a file system in memory that only this attempt sees.
     """
     unshare(_CLONE_NEWNS, user=user)
-    for folder in folders:
-        lay_over(folder, options)
-    _mount("tmpfs", "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0700")
+    mounts.mount("tmpfs", "/tmp", "tmpfs", mounts.NOSUID | mounts.NODEV, "mode=0700")
     os.makedirs("/tmp/probe/was")
-    lay_over("/tmp/probe", options)
+    overlays.lay_all(["/tmp/probe"], options)
     os.rmdir("/tmp/probe/was")
     os.mkdir("/tmp/probe/was")
+
+
+def _try_folders(means: Means, folders: Tuple[str, ...]) -> None:
+    unshare(_CLONE_NEWNS, user=means.user)
+    overlays.lay_all(folders, means.overlay)
+    for folder in folders:
+        os.listdir(folder)
 
 
 def _try_direct() -> None:
@@ -220,7 +216,7 @@ def _try_pids(user: bool) -> None:
         raise OSError(code, "mount of /proc: %s" % os.strerror(code))
 
 
-def _attempt(step: Callable[[], None]) -> str:
+def attempt(step: Callable[[], None]) -> str:
     """Run a step in a child; empty when it works, else the reason."""
     read, write = os.pipe()
     pid = os.fork()
@@ -237,26 +233,6 @@ def _attempt(step: Callable[[], None]) -> str:
     os.close(read)
     os.waitpid(pid, 0)
     return "" if answer == "works" else answer or "the attempt died"
-
-
-def _escape(path: str) -> str:
-    return path.replace("\\", "\\\\").replace(",", "\\,")
-
-
-def _mount(
-    source: Optional[str], target: str, kind: Optional[str], flags: int, options: Optional[str]
-) -> None:
-    names: List[Optional[bytes]] = [
-        None if name is None else os.fsencode(name) for name in (source, target, kind, options)
-    ]
-    result = _libc.mount(names[0], names[1], names[2], ctypes.c_ulong(flags), names[3])
-    _check(result, "mount of %s" % (kind or target))
-
-
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, "%s: %s" % (what, os.strerror(code)))
 
 
 def _write(path: str, text: str) -> None:

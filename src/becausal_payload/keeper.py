@@ -20,7 +20,9 @@ def run_kept(order: Order, start: Start, control_fd: int) -> Dict[str, Any]:
     so everything is killed and the server exits; `{"cancel": ticket}` ends this trial only.
     """
     isolation.become_subreaper()
-    means = isolation.means(order.get("without") or (), order.get("overlay") or ())
+    means = isolation.means(order.get("without") or ())
+    asked = [*(order.get("overlay") or ()), *(order.get("overlay_too") or ())]
+    covered = isolation.coverable(means, asked)
     spared = set(reaper.descendants(os.getpid())) if order.get("spare") else set()
     report, report_w = os.pipe()
     leash_r, leash = os.pipe()
@@ -28,7 +30,7 @@ def run_kept(order: Order, start: Start, control_fd: int) -> Dict[str, Any]:
     if keeper == 0:
         for fd in (report, leash, control_fd):
             os.close(fd)
-        keeping.keep(order, start, means, report_w, leash_r)
+        keeping.keep(order, start, means, covered, report_w, leash_r)
     os.close(report_w)
     os.close(leash_r)
     cancelled = False

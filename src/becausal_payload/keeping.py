@@ -21,14 +21,19 @@ HEADER = struct.Struct(">I")
 
 
 def keep(
-    order: cradle.Order, start: cradle.Start, means: isolation.Means, report: int, leash: int
+    order: cradle.Order,
+    start: cradle.Start,
+    means: isolation.Means,
+    covered: Sequence[str],
+    report: int,
+    leash: int,
 ) -> NoReturn:
     """The life of a keeper; what it saw goes to `report` as a header and raw bytes."""
     try:
         gc.disable()  # a collection here would copy the server's memory page by page
         os.setsid()
         isolation.become_subreaper()
-        keeper = Keeper(order, means)
+        keeper = Keeper(order, means, covered)
         keeper.begin(start, report, leash)
         keeper.watch(leash)
         keeper.end()
@@ -47,10 +52,10 @@ def keep(
 class Keeper:
     """Holds what is known of the trial while it runs."""
 
-    def __init__(self, order: cradle.Order, means: isolation.Means) -> None:
+    def __init__(self, order: cradle.Order, means: isolation.Means, covered: Sequence[str]) -> None:
         self._order = order
         self._means = means
-        self._folders = list(order.get("overlay") or []) if means.overlay else []
+        self._covered = covered
         self._side: List[bytes] = []
         self._side_seen = 0
         self._words = b""
@@ -70,7 +75,7 @@ class Keeper:
         self._side_fd, side_w = os.pipe()
         self._status_fd, status_w = os.pipe()
         self._wake_fd, wake_w = os.pipe()
-        isolation.enter(means, self._folders)
+        isolation.enter(means, self._covered)
         os.set_blocking(wake_w, False)
         signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -175,8 +180,10 @@ class Keeper:
 
     def _isolation(self) -> List[str]:
         kept = [isolation.PID_NAMESPACE if self._means.pids else isolation.PROCESS_GROUP]
-        if self._order.get("overlay"):
-            kept.append(isolation.OVERLAY if self._folders else isolation.FILES_SHARED)
+        meant = self._order.get("overlay")
+        if meant:
+            apart = set(meant) <= set(self._covered)
+            kept.append(isolation.OVERLAY if apart else isolation.FILES_SHARED)
         return kept
 
     def _pump_side(self) -> bool:
