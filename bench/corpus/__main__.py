@@ -1,6 +1,6 @@
 """Real bugs: is each seen at its buggy commit, and not seen at its fixed one?
 
-    python bench/corpus.py --corpus DIR [--only NAME …] [--jobs N] [--json FILE]
+    python bench/corpus --corpus DIR [--only NAME …] [--jobs N] [--json FILE]
 
 DIR/bugs/NAME/ holds two prepared checkouts, `buggy` and `fixed` (with the fix's tests laid over and
 uncommitted), and `bug.json`: `argv`, perhaps `argv_pytest` (preferred), `env`, `cwd`.

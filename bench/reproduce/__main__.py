@@ -1,6 +1,6 @@
 """What a trial costs: becausal against fresh pytest processes and pytest-repeat, in one run.
 
-    python bench/reproduce.py --python PY --cwd CHECKOUT --test ID [--runs N] [--json FILE]
+    python bench/reproduce --python PY --cwd CHECKOUT --test ID [--runs N] [--json FILE]
 
 PY has pytest and pytest-repeat. All figures are processor seconds of the command with all its
 children; the marginal cost is that of 2N runs less that of N, divided by N.
