@@ -185,6 +185,20 @@ def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
         assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION + 1,)
 
 
+def test_a_newer_process_that_migrates_first_is_noticed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(folder)
+    with raw_sql(folder) as raw:
+        raw.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    look = schema.is_current
+    answers = iter([lambda *_: False, look])  # the first look was before the other process
+    monkeypatch.setattr(schema, "is_current", lambda *given: next(answers)(*given))
+    assert slug_of(lambda: open_store(folder)) == "store-too-new"
+    with raw_sql(folder) as raw:
+        assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION + 1,)
+
+
 def test_the_version_is_that_of_the_last_migration(folder: Path) -> None:
     migrations = sorted(Path(schema.__file__).with_name("migrations").iterdir())
     assert [int(each.name[:4]) for each in migrations] == list(range(1, schema.VERSION + 1))

@@ -18,9 +18,12 @@ _folder = Path(__file__).with_name("migrations")
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the schema is the one this version knows; raises when it never can be."""
+    # Tables first: another process may be making the store meanwhile, all in one transaction.
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     application = _pragma(connection, "application_id")
     version = _pragma(connection, "user_version")
-    if application != APPLICATION and not _is_blank(connection, application, version):
+    blank = tables == 0 and application == 0
+    if application != APPLICATION and not blank:
         raise CouldNotRun(
             "store-damaged",
             "the store's file is a database, but not of becausal",
@@ -60,11 +63,6 @@ def _statements(sql: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _is_blank(connection: sqlite3.Connection, application: int, version: int) -> bool:
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    return application == 0 and version == 0 and tables == 0
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

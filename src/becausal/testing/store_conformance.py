@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from becausal.domain.errors import BecausalError
 from becausal.domain.identity import bytes_id
-from becausal.domain.journal import AnyEvent, Noted
+from becausal.domain.journal import AnyEvent, Noted, SearchStarted
 from becausal.domain.trial import Outcome, Trial
 from becausal.ports.store import Store
 from becausal.testing.samples import OPENED, trial
@@ -137,7 +137,18 @@ class StoreFacts:
         case = store.open_case(OPENED, at=1.0)
         good: list[AnyEvent] = [Noted(text="good")]
         not_text = Noted(text="\udc80")
-        assert slug_of(lambda: store.append(case, [*good, not_text], at=2.0)) == "record-unwritable"
+        changing = SearchStarted(
+            search="s",
+            question="reproduce",
+            version=1,
+            seed=1,
+            width=1,
+            parameters={"a tuple": (1, 2)},
+            conditions=(),
+        )
+        for bad in (not_text, changing):
+            add = partial(store.append, case, [*good, bad], at=2.0)
+            assert slug_of(add) == "record-unwritable"
         endless = Trial(
             key=trial().key, warmth="cold", outcome=Outcome.PASSED, seconds=float("inf")
         )
