@@ -18,8 +18,8 @@ _MOST_FRAMES = 40
 # Python 3.12 made these part of the function around them, which every other Python shows as well.
 _INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 _LIBRARY = re.compile(
-    r"(?:^|/)(?:site-packages|dist-packages)/|(?:^|/)lib(?:64)?/python\d+(?:\.\d+)?(?:\.zip)?/"
-    r"|(?:^|/)(?:\.tox|\.nox|\.venv|venv|node_modules)/"
+    r"(?:^|(?<=/))(?:site-packages|dist-packages|lib(?:64)?/python\d+(?:\.\d+)?(?:\.zip)?"
+    r"|\.tox|\.nox|\.venv|venv|node_modules)/"
 )
 _RUNNER_ERROR = re.compile(r"^E\s+(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.MULTILINE)
 # Names of Linux, because `signal` is not part of pure Python and names differ by system.

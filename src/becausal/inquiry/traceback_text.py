@@ -16,7 +16,6 @@ _HEADER = "Traceback (most recent call last):"
 _GROUP_HEADER = "Exception Group " + _HEADER
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?$')
 _ENDING = re.compile(r"(?P<kind>[^\W\d][\w.]*(?:<locals>\.[\w.]+)*)(?:: ?(?P<message>.*))?$")
-_MEMBER = re.compile(r"\+-\+?-{3,} ")
 _CHAINED = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -42,6 +41,7 @@ class _Link(msgspec.Struct):
     raised: Raised
     group: bool
     depth: int
+    """Column of the header: what is inside a group stands further right."""
     chained: bool
 
 
@@ -64,14 +64,13 @@ class _Reader:
 
     def _link(self) -> _Link | None:
         line = self.lines[self.at]
-        column = line.find(_HEADER)
+        group = _GROUP_HEADER in line
+        column = line.find(_GROUP_HEADER if group else _HEADER)
         if column >= 0:
-            group = line.find(_GROUP_HEADER)
-            start = column if group < 0 else group
             self.at += 1
-            raised = self._body(line[:start])
+            raised = self._body(line[:column])
         elif line.startswith('  File "') and self._syntax_error_follows():
-            column, group = 0, -1
+            column = 0
             raised = self._body("")
         else:
             self.chained = self.chained or line.endswith(_CHAINED)
@@ -80,8 +79,7 @@ class _Reader:
         if raised is None:
             return None
         chained, self.chained = self.chained, False
-        depth = line[:column].count("|") + line[:column].count("+")
-        return _Link(raised=raised, group=group >= 0, depth=depth, chained=chained)
+        return _Link(raised=raised, group=group, depth=column, chained=chained)
 
     def _syntax_error_follows(self) -> bool:
         """A file that does not compile is reported without the usual first line."""
