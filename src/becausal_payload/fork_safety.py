@@ -9,6 +9,8 @@ import sys
 import threading
 from typing import List, Optional, Sequence, Tuple
 
+from becausal_payload.streams import open_descriptors
+
 # Libraries whose worker threads are known to survive a fork: they start them anew in the child.
 _BLAS = ("openblas", "libmkl", "libblis", "libarmpl", "accelerate")
 # Modules that break, hang or misbehave in a forked child once imported, whatever threads they have.
@@ -104,15 +106,8 @@ def _loops() -> Optional[Tuple[str, str, str]]:
 
 def _connections(own_fds: Sequence[int]) -> Optional[Tuple[str, str, str]]:
     """A socket opened at import would be shared by all trials: one would read another's answers."""
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
-        if fd in own_fds:
-            continue
-        try:
-            kind = os.fstat(fd).st_mode
-        except OSError:
-            continue  # the listing's own descriptor
-        if fd > 2 and stat.S_ISSOCK(kind):
+    for fd in open_descriptors():
+        if fd > 2 and fd not in own_fds and stat.S_ISSOCK(os.fstat(fd).st_mode):
             return (
                 "connection-at-import",
                 "conftest, a plugin or a test module opens a socket at import",

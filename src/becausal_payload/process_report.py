@@ -18,11 +18,13 @@ def write(folder: str, ended: bool = True) -> None:
         "imported": imports.imported_files(imports.given_roots()),
         "raised": _uncaught() if ended else None,
     }
-    path = os.path.join(folder, "process-%d.json" % os.getpid())
+    name = "process-%d.json" % os.getpid()
+    part = os.path.join(folder, ".part-" + name)
     try:
-        with open(path + ".part", "w", encoding="ascii") as file:
+        os.makedirs(folder, exist_ok=True)
+        with open(part, "w", encoding="ascii") as file:
             json.dump(record, file)
-        os.replace(path + ".part", path)
+        os.replace(part, os.path.join(folder, name))
     except OSError:
         # The program may have changed root, user or limits: its own affair, and no failure of it.
         return

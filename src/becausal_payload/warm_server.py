@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import types
 from typing import Any, Dict, List, NoReturn
 
-from becausal_payload import fork_safety, imports, keeper, warm_trial, wire
+from becausal_payload import fork_safety, imports, keeper, spawner, streams, warm_trial, wire
 from becausal_payload.freshness import Freshness
 from becausal_payload.pytest_session import OpenSession, Refused
 
@@ -21,12 +22,13 @@ _REPORTER = "becausal_payload.report_plugin"
 def serve(fd: int) -> NoReturn:
     """Collect as told, then run orders until nobody is left to give one."""
     os.set_inheritable(fd, False)
-    opening = wire.receive(fd)
-    if opening is None:
+    wire.send(fd, {"hello": {"pid": os.getpid(), "python": sys.version.split()[0]}})
+    message = wire.receive(fd)
+    if message is None:
         os._exit(0)
-    spoken = warm_trial.Spoken()
+    spoken = streams.Spoken()
     try:
-        server = _Server(fd, opening, spoken)
+        server = _Server(fd, message["open"], spoken)
     except Refused as no:
         refused = {"slug": no.slug, "what": no.what, "hint": no.hint, "said": spoken.tail()}
         wire.send(fd, {"refused": refused})
@@ -34,20 +36,19 @@ def serve(fd: int) -> NoReturn:
         os._exit(0)
     wire.send(fd, {"ready": server.greeting()})
     while True:
-        order = wire.receive(fd)
-        if order is None:
+        message = wire.receive(fd)
+        if message is None:
             server.close()
             keeper.end_everything()
             os._exit(0)
-        if "cancel" in order:
-            continue  # for a trial that had ended when the word came
-        wire.send(fd, server.answer(order))
+        if "run" in message:  # else it cancels a trial that had ended when the word came
+            wire.send(fd, server.answer(message["run"]))
 
 
 class _Server:
     """An open session and all that its trials share."""
 
-    def __init__(self, fd: int, opening: Dict[str, Any], spoken: warm_trial.Spoken) -> None:
+    def __init__(self, fd: int, opening: Dict[str, Any], spoken: streams.Spoken) -> None:
         self._fd = fd
         self._roots: List[str] = opening["roots"]
         self._environment = dict(os.environ)
@@ -81,8 +82,6 @@ class _Server:
         return {
             "tests": len(self._session.session.items),
             "notes": notes,
-            "python": sys.version.split()[0],
-            "pid": os.getpid(),
         }
 
     def answer(self, order: Dict[str, Any]) -> Dict[str, Any]:
@@ -92,8 +91,11 @@ class _Server:
         unknown = self._session.unknown(order.get("tests") or ())
         if unknown:
             return {"unknown": unknown}
-        temp = os.path.join(self._scratch, str(order["ticket"]))
-        order = dict(order, env=self._with_changes(order["env"]))
+        temp_name = "trial-%d" % order["ticket"]
+        temp = os.path.join(self._scratch, temp_name)
+        reports = os.path.join(order["env"].get(spawner.REPORT) or self._scratch, temp_name)
+        env = self._with_changes(order["env"])
+        order = dict(order, env=dict(env, **{spawner.REPORT: reports}))
         trial = warm_trial.WarmTrial(
             order, self._session, self._spoken, temp, self._roots, self._modules
         )
@@ -101,8 +103,11 @@ class _Server:
         sys.stderr.flush()
         result = keeper.run_kept(order, trial.start, self._fd)
         _remove(temp)
-        result["side_b64"] = warm_trial.gathered(result["side_b64"], self._imported)
-        return {"result": result}
+        told = warm_trial.gathered(result["side_b64"], self._imported)
+        told["processes"] += spawner.gather(order)["processes"]
+        _remove(reports)
+        result["side_b64"] = wire.as_text(json.dumps(told).encode())
+        return {"ran": result}
 
     def close(self) -> None:
         _remove(self._scratch)
@@ -125,6 +130,11 @@ def _become_pytest(program: str, module: bool, arguments: List[str]) -> None:
     if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         folder = os.getcwd() if module else os.path.dirname(os.path.realpath(program))
         sys.path.insert(0, folder)
+    if module:
+        found = importlib.util.find_spec("pytest")
+        if found is None or found.origin is None:
+            raise Refused("pytest-missing", "this Python has no pytest: %s" % sys.executable)
+        program = sys.argv[0] = os.path.join(os.path.dirname(found.origin), "__main__.py")
     main = types.ModuleType("__main__")
     main.__file__ = program
     main.__dict__["__builtins__"] = __builtins__

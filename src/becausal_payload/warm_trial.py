@@ -8,60 +8,12 @@ import os
 import sys
 import tempfile
 import threading
-from typing import Any, Dict, FrozenSet, List, NoReturn, Tuple
+from typing import Any, Dict, FrozenSet, List, NoReturn
 
 from becausal_payload import imports, seeds, wire
 from becausal_payload.lines import Lines, LinesOfTests
 from becausal_payload.pytest_session import OpenSession
-
-
-class Spoken:
-    """What was printed up to the collected tests: every trial says it again first.
-
-    From here on the server's own streams are files. Descriptors that code duplicated from them
-    meanwhile (faulthandler does) are found by the file they lead to, and lead to the trial's
-    streams in the trial.
-    """
-
-    def __init__(self) -> None:
-        self._files = (_nameless(), _nameless())
-        for number, fd in enumerate(self._files, 1):
-            os.dup2(fd, number)
-        self._texts: Tuple[bytes, bytes] = (b"", b"")
-        self._copies: List[Tuple[int, int]] = []
-
-    def end(self) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._texts = (self._read(0), self._read(1))
-        marks = [_mark(fd) for fd in self._files]
-        own = {0, 1, 2, *self._files}
-        for name in os.listdir("/proc/self/fd"):
-            fd = int(name)
-            if fd in own:
-                continue
-            try:
-                mark = _mark(fd)
-            except OSError:
-                continue  # the listing's own descriptor
-            if mark in marks:
-                self._copies.append((fd, marks.index(mark) + 1))
-
-    def again(self) -> None:
-        for fd, stream in self._copies:
-            os.dup2(stream, fd, inheritable=False)
-        for number, text in enumerate(self._texts, 1):
-            wire.write_all(number, text)
-
-    def tail(self) -> str:
-        """The last words, for the reason of a refusal."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        return (self._read(0) + self._read(1))[-4096:].decode("utf-8", "replace")
-
-    def _read(self, index: int) -> bytes:
-        fd = self._files[index]
-        return os.pread(fd, os.fstat(fd).st_size, 0)
+from becausal_payload.streams import Spoken
 
 
 class WarmTrial:
@@ -82,6 +34,7 @@ class WarmTrial:
         self._temp = temp
         self._roots = roots
         self._modules = modules
+        self._tmpdir = os.environ.get("TMPDIR")
         self._side = -1
         self._pid = 0
 
@@ -90,7 +43,8 @@ class WarmTrial:
         self._spoken.again()
         # Exit functions of the server's imports belong to the server; the trial's own will run.
         atexit._clear()
-        tempfile.tempdir = None
+        if os.environ.get("TMPDIR") != self._tmpdir:
+            tempfile.tempdir = None
         seeds.reseed(int(self._order["seed"]))
         if hasattr(sys, "monitoring"):
             sys.monitoring.restart_events()
@@ -123,7 +77,7 @@ class WarmTrial:
             os._exit(3)
 
 
-def gathered(side_b64: str, imported: List[str]) -> str:
+def gathered(side_b64: str, imported: List[str]) -> Dict[str, Any]:
     """The records of a trial as one object, with the files that the server imported for it."""
     tests: List[Any] = []
     lines: Dict[str, Lines] = {}
@@ -140,16 +94,4 @@ def gathered(side_b64: str, imported: List[str]) -> str:
         lines.update(record.get("lines", {}))
         found.update(record.get("imported", ()))
     processes = [{"imported": sorted(found), "raised": None}]
-    whole = {"processes": processes, "tests": tests, "lines": lines}
-    return wire.as_text(json.dumps(whole).encode())
-
-
-def _nameless() -> int:
-    fd, path = tempfile.mkstemp()
-    os.unlink(path)
-    return fd
-
-
-def _mark(fd: int) -> Tuple[int, int]:
-    status = os.fstat(fd)
-    return status.st_dev, status.st_ino
+    return {"processes": processes, "tests": tests, "lines": lines}
