@@ -14,6 +14,7 @@ from typing import Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 from becausal_payload import mounts, overlays, wire
 
 PID_NAMESPACE, OVERLAY = "pid-namespace", "overlay"
+DIRECT = "direct"
 PROCESS_GROUP, FILES_SHARED = "process-group", "files-shared"
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -153,7 +154,7 @@ def _find(without: Tuple[str, ...]) -> Means:
     if PID_NAMESPACE not in reasons:
         refused = attempt(lambda: _try_pids(user))
         pids = not refused
-        direct = pids and not user and not attempt(_try_direct)
+        direct = pids and not user and DIRECT not in reasons and not attempt(_try_direct)
         if refused:
             reasons[PID_NAMESPACE] = refused
     return Means(user=user, overlay=overlay, pids=pids, direct=direct, reasons=reasons)

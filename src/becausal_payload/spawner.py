@@ -23,6 +23,9 @@ _REPORT_LIMIT = 32 << 20
 
 def serve(fd: int) -> None:
     """Answer orders until the other side closes."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            _keep_from_programs(int(name))
     without = os.environ.get("BECAUSAL_WITHOUT", "").split()
     means = isolation.means(without)
     wire.send(fd, {"ready": {"pid": os.getpid(), "means": _tell(means)}})
@@ -35,6 +38,14 @@ def serve(fd: int) -> None:
         if order is not None:
             order.setdefault("without", without)
             wire.send(fd, {"ran": run(order, fd)})
+
+
+def _keep_from_programs(fd: int) -> None:
+    """Our socket and a workspace's lock are ours to hold, not a program's."""
+    try:
+        os.set_inheritable(fd, False)
+    except OSError:
+        return  # the listing's own descriptor, closed again
 
 
 def run(order: Dict[str, Any], fd: int) -> Dict[str, Any]:

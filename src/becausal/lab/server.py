@@ -48,8 +48,12 @@ class Server:
         env: Mapping[str, str],
         cwd: str = "/",
         patience: float = 60.0,
+        keep: Sequence[int] = (),
     ) -> None:
-        """Start it (the socket's number is added to `argv`) and wait for its first word."""
+        """Start it (the socket's number is added to `argv`) and wait for its first word.
+
+        `keep` are descriptors that it holds as long as it lives: the lock of a leased workspace.
+        """
         ours, theirs = socket.socketpair()
         self._socket = ours
         self._said: deque[bytes] = deque()
@@ -62,7 +66,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,
             )
         except OSError as error:

@@ -24,7 +24,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
     """Paths below the top used in place: virtual environments, node_modules."""
     borrowed: tuple[tuple[str, str], ...] = ()
-    """(link, folder): the person's object folders, by the links that the workspace reads them by."""
+    """(link, folder): object folders of the person, by the links that the workspace reads."""
     writable: tuple[str, ...] = ()
     """Folders of becausal that trials write to: scratch, bytecode."""
     readable: tuple[str, ...] = ()
@@ -52,15 +52,35 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
     def inside(self, path: str) -> str:
         """What the trial calls a path of ours: of the person's tree or of the workspace."""
-        for root in (self.grounds.workspace, self.grounds.top):
+        top = self.grounds.top
+        linked = tuple(os.path.join(top, link) for link in self.grounds.links)
+        if not self.sandboxed and _below(path + "/", linked) is not None:
+            return path  # used in place
+        for root in (self.grounds.workspace, top):
             if path == root or path.startswith(root.rstrip("/") + "/"):
                 return os.path.normpath(self.top + path[len(root.rstrip("/")) :])
         return path
 
     def relative(self, path: str) -> str | None:
         """A path the trial named, below the top of the source; None when it is elsewhere."""
-        start = self.top.rstrip("/") + "/"
-        return path[len(start) :] if path.startswith(start) else None
+        return _below(path, (self.top, os.path.realpath(self.top)))
+
+    def original(self, path: str) -> str | None:
+        """A path of the person's own tree that should not have been used, below the top."""
+        if self.sandboxed or self.grounds.top == self.grounds.workspace:
+            return None
+        top = self.grounds.top
+        found = _below(path, (top, os.path.realpath(top)))
+        linked = any(found == link or _below(found or "", (link,)) for link in self.grounds.links)
+        return None if linked or self.relative(path) is not None else found
+
+
+def _below(path: str, roots: Iterable[str]) -> str | None:
+    for root in roots:
+        start = root.rstrip("/") + "/"
+        if path.startswith(start):
+            return path[len(start) :]
+    return None
 
 
 class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
