@@ -74,6 +74,7 @@ def test_equal_failures_read_equal(kind: str, left: str, right: str) -> None:
     ("kind", "left", "right"),
     [
         ("KeyError", "'a'", "'b'"),
+        ("pkg.MissingKeyError", "'of two words'", "'of other words'"),
         ("AttributeError", "'F' object has no attribute 'a'", "'F' object has no attribute 'b'"),
         ("NameError", "name 'a' is not defined", "name 'b' is not defined"),
         ("ImportError", "cannot import name 'a' from 'm'", "cannot import name 'b' from 'm'"),

@@ -227,6 +227,19 @@ def test_warm_and_cold_that_differ_are_a_finding(truth: Truth, verdict: str, rea
     assert all(f.mode == "cold" for f in findings if f.disagreement is not None)
 
 
+def test_cold_trials_speak_where_warm_ones_differ() -> None:
+    search = Reproduce(ReproduceParameters(runs=46))
+    warm = dict.fromkeys(WARM_ARMS, Tally(failed=9, passed=1))
+    told = Told(tallies={COLD: Tally(failed=2, passed=14), **warm})
+    while isinstance(search.next_step(), Step):
+        search.tell(told)
+        told = Told(tallies=dict.fromkeys((COLD, *WARM_ARMS), Tally()))
+    done = search.next_step()
+    assert isinstance(done, Done)
+    assert done.finding.disagreement is not None
+    assert (done.finding.mode, done.finding.main.trials) == ("cold", 16)
+
+
 def test_equal_warm_and_cold_are_seldom_said_to_differ() -> None:
     for failing in (0.05, 0.2, 0.5, 0.95):
         found = [conducted(Truth(failing=failing), seed)[0] for seed in range(300)]

@@ -93,7 +93,7 @@ class _Reader:
         """From the line after the header to the line that names the exception, and past it."""
         frames: list[Frame] = []
         place: tuple[str, int] | None = None
-        cut: int | None = None
+        cut = len(prefix)
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if _HEADER in line:
@@ -101,18 +101,18 @@ class _Reader:
             match = _FRAME.search(line)
             if match is not None:
                 # The first level shows how wide the prefix of these lines really is.
-                cut = max(match.start() - 2, 0) if cut is None else cut
+                cut = cut if frames or place else max(match.start() - 2, 0)
                 place = self._frame(match, frames)
                 self.at += 1
                 continue
-            content = line[_width(line, prefix, cut) :]
+            content = line[cut:]
             if content[:1].isspace() or not content:
                 if not content and not frames and place is None:
                     return None
                 self.at += 1
                 continue
             self.at += 1
-            return self._named(content, prefix, cut, frames, place)
+            return self._named(content, cut, frames, place)
         return None
 
     def _frame(self, match: re.Match[str], frames: list[Frame]) -> tuple[str, int] | None:
@@ -126,8 +126,7 @@ class _Reader:
     def _named(
         self,
         content: str,
-        prefix: str,
-        cut: int | None,
+        cut: int,
         frames: list[Frame],
         place: tuple[str, int] | None,
     ) -> Raised | None:
@@ -136,27 +135,19 @@ class _Reader:
             return None
         kind, message = match["kind"], match["message"] or ""
         if not message and match["message"] is not None:
-            message = self._later_message(prefix, cut)
+            message = self._later_message(cut)
         if place is not None and kind.endswith(_SYNTAX):
             # As the exception itself would say it, so that both ways of seeing it agree.
             message = f"{message} ({place[0].rpartition('/')[2]}, line {place[1]})"
         return Raised(kind=kind, message=message, frames=tuple(frames))
 
-    def _later_message(self, prefix: str, cut: int | None) -> str:
+    def _later_message(self, cut: int) -> str:
         """Some messages begin with an empty line; the next one with words says it."""
         for line in self.lines[self.at : self.at + 2]:
-            content = line[_width(line, prefix, cut) :].strip()
+            content = line[cut:].strip()
             if content:
                 return "" if _HEADER in content or content.endswith(_CHAINED) else content
         return ""
-
-
-def _width(line: str, prefix: str, cut: int | None) -> int:
-    if prefix and line.startswith(prefix):
-        return len(prefix)
-    if prefix and line.rstrip() == prefix.rstrip():
-        return len(line)
-    return len(prefix) if cut is None else cut
 
 
 def _joined(links: Sequence[_Link]) -> list[Raised]:

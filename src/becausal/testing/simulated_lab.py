@@ -155,7 +155,7 @@ _RECORDINGS = {
     "otherwise": Recording(exit_code=1),
     "timed_out": Recording(timed_out=True),
     "could_not_run": Recording(
-        obstacle=Obstacle(slug="simulated-obstacle", what="the simulation could not run")
+        obstacle=Obstacle(slug="command-missing", what="the simulation could not run")
     ),
 }
 
