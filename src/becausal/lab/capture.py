@@ -120,7 +120,7 @@ def _copy_index(git_dir: Path, index: Path, scratch: Path) -> None:
     (copy / "HEAD").write_text("ref: refs/heads/none\n")
     for path in (git_dir / "index", *shared):
         shutil.copyfile(path, copy / path.name)
-    Git(scratch, git_dir=copy).run("update-index", "--no-split-index")
+    Git(scratch, git_dir=copy).run("update-index", "--force-write-index")
     os.replace(copy / "index", index)
 
 
@@ -169,7 +169,7 @@ def _unreadable(top: str, path: bytes) -> bool:
     full = os.path.join(os.fsencode(top), path)
     try:
         mode = os.lstat(full).st_mode
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return stat.S_ISREG(mode) and not os.access(full, os.R_OK)
 

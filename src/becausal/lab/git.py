@@ -119,15 +119,7 @@ class Git:
         """Run git and answer its output; a non-zero exit code raises `git-failed`."""
         done = self.try_run(*arguments, input=input, env=env, settings=settings, timeout=timeout)
         if done.exit_code != 0 or done.dropped:
-            reason = done.complaint() or f"exit code {done.exit_code}"
-            if done.dropped:
-                reason = f"it wrote {done.dropped} bytes more than can be kept"
-            raise CouldNotRun(
-                "git-failed",
-                f"git {arguments[0]} failed: {reason}",
-                value=self.top,
-                hint="Run the same git command by hand in that folder to see what is wrong.",
-            )
+            raise self._failure(arguments[0], done)
         return done.stdout
 
     def text(self, *arguments: str) -> str:
@@ -137,7 +129,20 @@ class Git:
     def resolve(self, name: str) -> str | None:
         """The object a name stands for, None when there is none."""
         done = self.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+        if done.exit_code not in (0, 1):
+            raise self._failure("rev-parse", done)
         return done.stdout.decode().strip() if done.exit_code == 0 else None
+
+    def _failure(self, command: str, done: Completed) -> CouldNotRun:
+        reason = done.complaint() or f"exit code {done.exit_code}"
+        if done.dropped:
+            reason = f"it wrote {done.dropped} bytes more than can be kept"
+        return CouldNotRun(
+            "git-failed",
+            f"git {command} failed: {reason}",
+            value=self.top,
+            hint="Run the same git command by hand in that folder to see what is wrong.",
+        )
 
 
 def split_z(output: bytes) -> list[bytes]:

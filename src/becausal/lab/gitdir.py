@@ -42,8 +42,7 @@ def make_git_dir(
     write_atomically(folder / "config", config_file(configuration or {}))
     write_atomically(folder / "info/attributes", attributes)
     write_atomically(folder / "info/exclude", exclude)
-    if not (folder / "HEAD").exists():
-        write_atomically(folder / "HEAD", b"ref: refs/heads/main\n")
+    write_atomically(folder / "HEAD", b"ref: refs/heads/main\n")
 
 
 def config_file(configuration: Mapping[str, str]) -> bytes:

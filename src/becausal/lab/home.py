@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import secrets
+import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -36,7 +38,11 @@ class Home:
         self.source = self.path / "repository"
 
     def prepare(self, person_objects: Iterable[str]) -> None:
-        """Make the folders, and borrow the person's object folders as they are now."""
+        """Make the folders, and borrow the person's object folders as they are now.
+
+        While this object lives, a lock says that the folder is in use.
+        """
+        self._hold()
         for folder in (
             self.objects / "info",
             self.objects / "pack",
@@ -49,6 +55,16 @@ class Home:
             folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self.source, os.fsencode(self.top))
         self.borrow(person_objects)
+
+    def _hold(self) -> None:
+        while True:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # collected this moment: make it again
+                fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+                weakref.finalize(self, os.close, fd)
+                fcntl.flock(fd, fcntl.LOCK_SH)
+                if os.fstat(fd).st_ino == os.stat(self.path / "lock").st_ino:
+                    return
 
     def borrow(self, person_objects: Iterable[str]) -> None:
         """Let workspaces read more object folders: each gets a link, every link an alternates

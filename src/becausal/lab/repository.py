@@ -58,7 +58,9 @@ class GitRepository:
     def __init__(self, top: str, cache: Path) -> None:
         self._top = top
         self.home = Home(cache, top)
-        self._git = Git(top)
+        # Even reading commands may touch a split index: these see none.
+        self._no_index = self.home.scratch / "no-index"
+        self._git = Git(top, index=self._no_index)
         self.git_dir = Path(self._git.text("rev-parse", "--absolute-git-dir"))
         common = self._git.text("rev-parse", "--path-format=absolute", "--git-common-dir")
         self.common_dir = Path(common)
@@ -80,7 +82,7 @@ class GitRepository:
             )
         captured = capture(self._top, self.home)
         fingerprint, notes = self._carry(captured, tree)
-        git = Git(self._top, git_dir=self.git_dir, objects=self.home.objects)
+        git = Git(self._top, git_dir=self.git_dir, objects=self.home.objects, index=self._no_index)
         if tree == "head":
             return Snapshot(
                 source=Source(revision=revision, carried=fingerprint),

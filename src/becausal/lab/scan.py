@@ -65,18 +65,16 @@ def digest(marks: Marks) -> str:
 
 def remove(full: bytes) -> None:
     """Remove a file, link or whole folder, whatever its permissions; nothing there is fine."""
-    try:
+    with contextlib.suppress(FileNotFoundError):
         mode = os.lstat(full).st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(mode):
-        os.unlink(full)
-        return
-    if mode & stat.S_IRWXU != stat.S_IRWXU:
-        os.chmod(full, mode | stat.S_IRWXU)
-    for name in os.listdir(full):
-        remove(os.path.join(full, name))
-    os.rmdir(full)
+        if not stat.S_ISDIR(mode):
+            os.unlink(full)
+            return
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(full, mode | stat.S_IRWXU)
+        for name in os.listdir(full):
+            remove(os.path.join(full, name))
+        os.rmdir(full)
 
 
 def prune(top: bytes, paths: Iterable[bytes]) -> None:

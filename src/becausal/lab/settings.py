@@ -25,6 +25,10 @@ class LabSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Bytes copied at most; folders that do not fit are used in place."""
 
 
+class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lab: LabSettings = LabSettings()
+
+
 def read_settings(top: str) -> LabSettings:
     """Read the settings of the program under study."""
     own = Path(top, "becausal.toml")
@@ -36,14 +40,14 @@ def read_settings(top: str) -> LabSettings:
     else:
         return LabSettings()
     try:
-        return msgspec.convert(table.get("lab", {}), LabSettings)
+        return msgspec.convert(table, _Tables).lab
     except msgspec.ValidationError as error:
         unknown = "unknown field" in str(error)
         raise WrongUse(
             "setting-unknown" if unknown else "setting-wrong",
             f"A setting of the lab is not understood: {error}.",
             value=str(where),
-            hint=f"Known settings are: {', '.join(LabSettings.__struct_fields__)}.",
+            hint=f"[lab] knows {', '.join(LabSettings.__struct_fields__)}.",
         ) from error
 
 

@@ -40,15 +40,20 @@ class Slot:
         self.token = 0
 
     @classmethod
-    def take(cls, folder: Path, name: str) -> Slot | None:
-        """Lock a place without waiting; None when somebody holds it."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def take(cls, folder: Path, name: str, *, claim: bool = True) -> Slot | None:
+        """Lock a place without waiting; None when somebody holds it.
+
+        Without `claim` only to look at it: it is not made, and its token does not grow.
+        """
+        if claim:
+            folder.mkdir(parents=True, exist_ok=True)
         fd = lock(folder / "lock")
         if fd is None:
             return None
         slot = cls(folder, fd, name)
-        slot.token = slot.written_token() + 1
-        write_atomically(folder / "token", str(slot.token).encode())
+        if claim:
+            slot.token = slot.written_token() + 1
+            write_atomically(folder / "token", str(slot.token).encode())
         return slot
 
     def written_token(self) -> int:
@@ -87,14 +92,14 @@ class Slot:
             self.fd = -1
 
 
-def lock(path: Path, *, shared: bool = False) -> int | None:
+def lock(path: Path) -> int | None:
     """Lock a file without waiting and answer its descriptor; None when others hold it."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None  # its folder was collected this moment
     try:
-        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The file may have been removed between the two calls: then this lock means nothing.
         if os.fstat(fd).st_ino == os.stat(path).st_ino:
             return fd

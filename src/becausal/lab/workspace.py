@@ -171,15 +171,13 @@ class Lease:
         self._slot.scratch.mkdir(exist_ok=True)
         for stale in (*self._slot.control.glob("*.lock"), *self._slot.scratch.iterdir()):
             stale.unlink()
+        configuration: dict[str, str] = {}
         if isinstance(repository, GitRepository):
-            make_git_dir(
-                self._slot.control,
-                configuration=repository.configuration(),
-                attributes=repository.information("info/attributes"),
-            )
+            configuration = repository.configuration()
             self._visible = VisibleGit(self.path, repository)
-        else:
-            make_git_dir(self._slot.control, attributes=RAW)
+        # Stored bytes are laid out as they are: what filters and line ends make of them on the
+        # person's disk is carried, so that no program of the person's runs here.
+        make_git_dir(self._slot.control, configuration=configuration, attributes=RAW)
 
     def _recall(self) -> None:
         """Take over what the last holder left, if nothing was changed since it was sure of it."""
