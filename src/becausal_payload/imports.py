@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Iterable, List, Sequence, Set
+from typing import Iterable, List, Optional, Sequence, Set
 
 
 def given_roots() -> List[str]:
@@ -12,7 +12,9 @@ def given_roots() -> List[str]:
     return [root for root in os.environ.get("BECAUSAL_ROOTS", "").split(os.pathsep) if root]
 
 
-def imported_files(roots: Sequence[str], known: Iterable[str] = ()) -> List[str]:
+def imported_files(
+    roots: Sequence[str], known: Iterable[str] = (), program: Optional[str] = None
+) -> List[str]:
     """Absolute paths of files of `sys.modules` under the roots, sorted; `known` names are left out.
 
     Installed packages never count, even when their virtual environment lies under a root.
@@ -21,10 +23,8 @@ def imported_files(roots: Sequence[str], known: Iterable[str] = ()) -> List[str]
     library = _library()
     skipped = set(known)
     found: Set[str] = set()
-    for name, module in list(sys.modules.items()):
-        if name in skipped:
-            continue
-        path = getattr(module, "__file__", None)
+    paths = [getattr(m, "__file__", None) for n, m in list(sys.modules.items()) if n not in skipped]
+    for path in (*paths, program):
         if not isinstance(path, str) or path.startswith("<"):
             continue
         path = os.path.abspath(path)

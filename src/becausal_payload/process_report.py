@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -10,13 +11,29 @@ from typing import Any, Dict, Optional
 from becausal_payload import imports, raised
 
 
-def write(folder: str, ended: bool = True) -> None:
+def at_exit(folder: str, start: str) -> None:
+    """The last exit function to run; `start` is the folder that the process was started in."""
+    error = _uncaught()
+    # The interpreter has by now forgotten which file it ran as its main module.
+    program = os.path.join(start, sys.argv[0]) if getattr(sys, "argv", None) else start
+    write(folder, error, program if os.path.isfile(program) else None)
+    if isinstance(error, KeyboardInterrupt):
+        # Our imports evaluated strings, which clears the interpreter's mark that it has to end by
+        # SIGINT. Evaluating one that is interrupted sets it again.
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
+
+
+def write(
+    folder: str, error: Optional[BaseException] = None, program: Optional[str] = None
+) -> None:
     """Leave `process-<pid>.json`; where that cannot be written, the program goes on unaware."""
+    roots = imports.given_roots()
     record: Dict[str, Any] = {
         "pid": os.getpid(),
         "argv": list(getattr(sys, "argv", [])),
-        "imported": imports.imported_files(imports.given_roots()),
-        "raised": _uncaught() if ended else None,
+        "imported": imports.imported_files(roots, program=program),
+        "raised": None if error is None else raised.describe(error, skip=_RUNPY),
     }
     name = "process-%d.json" % os.getpid()
     part = os.path.join(folder, ".part-" + name)
@@ -30,7 +47,7 @@ def write(folder: str, ended: bool = True) -> None:
         return
 
 
-def _uncaught() -> Optional[Dict[str, Any]]:
+def _uncaught() -> Optional[BaseException]:
     """The exception that ends this process, without a hook that the program could notice.
 
     The interpreter leaves it in sys.last_value before it calls the exit functions. Test runners
@@ -43,7 +60,10 @@ def _uncaught() -> Optional[Dict[str, Any]]:
         return None
     if trace is not None and trace.tb_frame.f_back is not None:
         return None
-    return raised.describe(error, skip=("<frozen runpy>", _RUNPY))
+    return error
 
 
-_RUNPY = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "runpy.py")
+_RUNPY = (
+    "<frozen runpy>",
+    os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "runpy.py"),
+)

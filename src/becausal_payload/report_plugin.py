@@ -81,7 +81,7 @@ def pytest_runtestloop(session: Any) -> None:
     """The proof of what ran, before a test can end the process; and the seed of the trial."""
     if not _is_ours(session.config) or _session is None:
         return
-    process_report.write(_session.folder, ended=False)
+    process_report.write(_session.folder)
     seed = os.environ.pop("BECAUSAL_SEED", "")
     if seed:
         seeds.reseed(int(seed))
@@ -93,7 +93,7 @@ def pytest_sessionfinish(session: Any, exitstatus: Any) -> None:
         return
     if _session.reports is not None:
         _session.reports.close()
-    process_report.write(_session.folder, ended=False)
+    process_report.write(_session.folder)
     error = sys.exc_info()[1]
     if int(exitstatus) == 4 and error is not None:
         _session.emit({"usage": str(error)})

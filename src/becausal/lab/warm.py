@@ -30,6 +30,7 @@ class WarmPlace(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     environment: Mapping[str, str]
     throwaway: tuple[str, ...] = ()
+    throwaway_too: tuple[str, ...] = ()
     ground: Ground
     isolation: tuple[str, ...] = ()
     """What the stage adds to what the keeper says."""
@@ -119,6 +120,7 @@ class WarmRunner:
             "seed": order.seed,
             "limits": {"seconds": limits.seconds, "memory": limits.memory},
             "overlay": list(self._place.throwaway),
+            "overlay_too": list(self._place.throwaway_too),
             "lines": order.condition.lines,
             "tests": None if tests is None else list(tests),
         }

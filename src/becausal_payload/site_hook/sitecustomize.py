@@ -60,14 +60,18 @@ def _prepare():
     if report:
         import atexit
 
-        atexit.register(_at_exit, report, becausal_payload.__name__)
+        try:
+            start = os.getcwd()
+        except OSError:
+            start = ""  # the folder is gone already; relative names mean nothing then
+        atexit.register(_at_exit, report, start, becausal_payload.__name__)
 
 
-def _at_exit(report, package):
-    # type: (str, str) -> None
+def _at_exit(report, start, package):
+    # type: (str, str, str) -> None
     from importlib import import_module
 
-    import_module(package + ".process_report").write(report)
+    import_module(package + ".process_report").at_exit(report, start)
 
 
 def _chain():
@@ -77,7 +81,9 @@ def _chain():
     try:
         __import__("sitecustomize")
     except ImportError as missing:
-        if getattr(missing, "name", "sitecustomize") != "sitecustomize":
+        # Python 2 has the name in the message only: "No module named sitecustomize".
+        name = getattr(missing, "name", None) or str(missing).split()[-1]
+        if name != "sitecustomize":
             raise
         # None of its own: a program that asks finds none, as without us.
         sys.modules.pop("sitecustomize", None)
