@@ -175,3 +175,13 @@ def test_the_observation_is_collected_once_and_holds_the_exact_error(
     assert view.observation.steps[-1] == "pytest tests/test_simulated.py"
     kinds = [type(entry.event).__name__ for entry in store.journal("B-1")]
     assert kinds.count("Observed") == 1
+
+
+def test_a_fixed_hash_seed_is_every_trials_hash_seed(make_bench: Any, request_: Request) -> None:
+    from dataclasses import replace
+
+    bench = make_bench(Truth(failing=0.4))
+    fixed = replace(request_, environment=(("PYTHONHASHSEED", "7"),))
+    done = reproduce(bench, fixed, runs=40)
+    assert {t.hash_seed for t in done.conducted.trials} == {7}
+    assert len({t.key for t in done.conducted.trials}) == 40

@@ -86,10 +86,14 @@ def make_plan(
     seconds: float | None,
 ) -> Plan[Reproduction]:
     """The search with its arms: fresh processes, and warm servers with different hash seeds."""
-    parameters = ReproduceParameters(runs=runs, cold_only=cold_only, warm_possible=warming.possible)
+    servers = len(WARM_ARMS) if _fixed_hash_seed(condition) is None else 1
+    parameters = ReproduceParameters(
+        runs=runs, cold_only=cold_only, warm_possible=warming.possible, servers=servers
+    )
     arms = {"cold": Arm(condition=condition, hash_seed=_fixed_hash_seed(condition))}
     if warming.possible:
-        arms |= {name: _warm_arm(condition, number) for number, name in enumerate(WARM_ARMS)}
+        names = WARM_ARMS[:servers]
+        arms |= {name: _warm_arm(condition, number) for number, name in enumerate(names)}
     return Plan(
         question="reproduce",
         version=VERSION,

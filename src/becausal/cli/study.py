@@ -13,7 +13,8 @@ from cyclopts import Parameter
 from becausal.casework.request import Request, parse_environment
 from becausal.domain.criterion import Criterion
 from becausal.domain.errors import WrongUse
-from becausal.inquiry.wording import check_criterion, parse_size
+from becausal.inquiry.measure import check_criterion
+from becausal.inquiry.size import parse_size
 
 CommandWords = Annotated[
     str, Parameter(help="The command under study, after two dashes.", allow_leading_hyphen=True)

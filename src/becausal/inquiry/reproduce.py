@@ -36,6 +36,8 @@ class ReproduceParameters(msgspec.Struct, frozen=True, kw_only=True):
     """Exactly so many trials; None: as many as it takes."""
     cold_only: bool = False
     warm_possible: bool = True
+    servers: int = len(WARM_ARMS)
+    """Warm arms in use: one, where the hash seed is fixed and servers would be all alike."""
     level: float = 0.95
     """Of the confidence sequence."""
     error: float = 0.01
@@ -71,7 +73,7 @@ class Reproduce:
             raise ValueError("a series has at least one run")
         self._p = parameters
         self._cold = Tally()
-        self._servers = dict.fromkeys(WARM_ARMS, Tally())
+        self._servers = dict.fromkeys(WARM_ARMS[: parameters.servers], Tally())
         self._asked: dict[Warmth, int] = {"cold": 0, "warm": 0}
         self._differ: Disagreement | None = None
         self._seconds = 0.0
@@ -198,8 +200,8 @@ class Reproduce:
 
     def _step(self, cold: int, warm: int) -> Step:
         batches = [Batch(arm=COLD, repeats=cold)] if cold else []
-        for number, arm in enumerate(WARM_ARMS):
-            share = (warm + len(WARM_ARMS) - 1 - number) // len(WARM_ARMS)
+        for number, arm in enumerate(self._servers):
+            share = (warm + len(self._servers) - 1 - number) // len(self._servers)
             if share:
                 batches.append(Batch(arm=arm, repeats=share))
         return Step(batches=tuple(batches), learning=self._learning())
