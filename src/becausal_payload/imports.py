@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Iterable, List, Optional, Sequence, Set
+from typing import List, Optional, Sequence, Set
 
 
 def given_roots() -> List[str]:
@@ -13,24 +13,44 @@ def given_roots() -> List[str]:
 
 
 def imported_files(
-    roots: Sequence[str], known: Iterable[str] = (), program: Optional[str] = None
+    roots: Sequence[str], after: Optional[str] = None, program: Optional[str] = None
 ) -> List[str]:
-    """Absolute paths of files of `sys.modules` under the roots, sorted; `known` names are left out.
+    """Absolute paths of files of `sys.modules` under the roots, sorted.
+
+    With `after`, the name of a module, only those imported later than it.
 
     Installed packages never count, even when their virtual environment lies under a root.
     """
     under = tuple(root.rstrip(os.sep) + os.sep for root in roots)
     library = _library()
-    skipped = set(known)
     found: Set[str] = set()
-    paths = [getattr(m, "__file__", None) for n, m in list(sys.modules.items()) if n not in skipped]
-    for path in (*paths, program):
+    for path in (*_files(after), program):
         if not isinstance(path, str) or path.startswith("<"):
             continue
         path = os.path.abspath(path)
         if not path.startswith(library) and (not under or path.startswith(under)):
             found.add(path)
     return sorted(found)
+
+
+def _files(after: Optional[str]) -> List[Optional[str]]:
+    if after is None:
+        return [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    found: List[Optional[str]] = []
+    try:
+        # Newest first: a forked child does not touch, and so copy, the modules of its parent.
+        for name, module in reversed(sys.modules.items()):
+            if name == after:
+                break
+            found.append(getattr(module, "__file__", None))
+    except RuntimeError:
+        return _files(None)  # a thread is importing at this very moment
+    return found
+
+
+def last_import() -> str:
+    """Name that marks how far imports have come."""
+    return next(reversed(sys.modules))
 
 
 def _library() -> "tuple[str, ...]":

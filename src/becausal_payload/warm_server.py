@@ -59,7 +59,7 @@ class _Server:
             raise Refused(*objection)
         self._spoken = spoken
         self._spoken.end()
-        self._modules = frozenset(sys.modules)
+        self._last_import = imports.last_import()
         self._imported = imports.imported_files(self._roots)
         inipath = getattr(self._session.config, "inipath", None)
         self._fresh = Freshness(self._imported + ([str(inipath)] if inipath else []))
@@ -97,7 +97,7 @@ class _Server:
         env = self._with_changes(order["env"])
         order = dict(order, env=dict(env, **{spawner.REPORT: reports}))
         trial = warm_trial.WarmTrial(
-            order, self._session, self._spoken, temp, self._roots, self._modules
+            order, self._session, self._spoken, temp, self._roots, self._last_import
         )
         sys.stdout.flush()
         sys.stderr.flush()

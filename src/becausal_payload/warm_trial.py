@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import threading
-from typing import Any, Dict, FrozenSet, List, NoReturn
+from typing import Any, Dict, List, NoReturn
 
 from becausal_payload import imports, seeds, wire
 from becausal_payload.lines import Lines, LinesOfTests
@@ -26,14 +26,14 @@ class WarmTrial:
         spoken: Spoken,
         temp: str,
         roots: List[str],
-        modules: FrozenSet[str],
+        last_import: str,
     ) -> None:
         self._order = order
         self._session = session
         self._spoken = spoken
         self._temp = temp
         self._roots = roots
-        self._modules = modules
+        self._last_import = last_import
         self._tmpdir = os.environ.get("TMPDIR")
         self._side = -1
         self._pid = 0
@@ -51,7 +51,7 @@ class WarmTrial:
         if self._order.get("lines"):
             self._session.config.pluginmanager.register(LinesOfTests(self._roots, self._tell_lines))
         code = self._session.run(self._order, self._temp, self._tell_test)
-        self._tell({"imported": imports.imported_files(self._roots, self._modules)})
+        self._tell({"imported": imports.imported_files(self._roots, self._last_import)})
         # As at the end of an interpreter: threads that are no daemons are waited for.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
