@@ -41,12 +41,15 @@ def rock(
             become_trial(order, start, stdio, side, status)
         for fd in (*stdio, side):
             os.close(fd)
-        wire.write_all(status, b"P%d\n" % trial)
-        while True:
-            pid, ended = os.wait()
-            if pid == trial:
+        ended = None
+        while ended is None:
+            # Only looked at, not collected: killed right here we would take its end with us.
+            seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            if seen is not None and seen.si_pid == trial:
+                exited = seen.si_code == os.CLD_EXITED
+                ended = seen.si_status << 8 if exited else seen.si_status
                 wire.write_all(status, b"S%d\n" % ended)
-                break
+            os.waitpid(-1 if seen is None else seen.si_pid, 0)
     except BaseException as failure:  # noqa: BLE001 - this process has nobody to raise to
         tell_obstacle(status, "trial-not-started", "the trial could not be started: %r" % failure)
     finally:
@@ -65,6 +68,8 @@ def become_trial(
     try:
         gc.enable()  # as the program expects it; the keeper had no use for it
         os.setsid()
+        # Told by the trial, not by its parent: it may kill that one as its first act.
+        wire.write_all(status, b"P%d\n" % os.getpid())
         for target, fd in enumerate(stdio):
             os.dup2(fd, target)
         if _prepare(order, status):

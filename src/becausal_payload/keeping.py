@@ -206,7 +206,7 @@ class Keeper:
         *lines, self._words = self._words.split(b"\n")
         for line in lines:
             if line[:1] == b"P":
-                self._trial = int(line[1:])
+                self._trial = self._trial or int(line[1:])
             elif line[:1] == b"S":
                 self._ended = int(line[1:])
             else:
@@ -216,6 +216,7 @@ class Keeper:
     def _collect(self) -> bool:
         """Children have ended: the trial, its cradle, or orphans that came to us."""
         os.read(self._wake_fd, 1 << 10)
+        self._pump_status()
         while True:
             try:
                 pid, ended = os.waitpid(-1, os.WNOHANG)
