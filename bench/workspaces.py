@@ -44,11 +44,6 @@ def main() -> int:
 def measure(folder: Path, files: int, turns: int) -> dict[str, float]:
     top = folder / "repository"
     one, two = make_repository(top, files)
-    worktree, removal = [], []
-    for turn in range(max(2, turns // 2)):
-        path = str(folder / f"worktree-{turn}")
-        worktree.append(timed(lambda: git(top, "worktree", "add", "-q", "--detach", path, one)))
-        removal.append(timed(lambda: git(top, "worktree", "remove", "--force", path)))
     cache = folder / "cache"
     repository = open_repository(top, cache)
     (top / "module_1.py").write_text("changed\n")
@@ -56,9 +51,13 @@ def measure(folder: Path, files: int, turns: int) -> dict[str, float]:
     snapshots = [timed(repository.snapshot) for _ in range(turns)]
     work = repository.snapshot().source
     switches, dirty, restores, changed = [], [], [], []
+    worktree, removal = [], []
     with Pool(repository, cache).lease() as lease:
         first = timed(lambda: lease.switch(Source(revision=one)))
-        for _ in range(turns):
+        for turn in range(turns):
+            added, removed = worktree_seconds(top, str(folder / f"worktree-{turn}"), one)
+            worktree.append(added)
+            removal.append(removed)
             switches.append(timed(lambda: lease.switch(Source(revision=two))))
             restores.append(timed(lease.restore))
             (Path(lease.path) / "README").write_text("a trial was here\n")
@@ -77,7 +76,14 @@ def measure(folder: Path, files: int, turns: int) -> dict[str, float]:
         "restore_unchanged_seconds": middle(restores),
         "restore_changed_seconds": middle(changed),
         "ratio": middle(worktree) / middle(switches),
+        "ratio_with_removal": (middle(worktree) + middle(removal)) / middle(switches),
     }
+
+
+def worktree_seconds(top: Path, path: str, revision: str) -> tuple[float, float]:
+    added = timed(lambda: git(top, "worktree", "add", "-q", "--detach", path, revision))
+    removed = timed(lambda: git(top, "worktree", "remove", "--force", path))
+    return added, removed
 
 
 def make_repository(top: Path, files: int) -> tuple[str, str]:

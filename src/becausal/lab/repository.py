@@ -58,13 +58,19 @@ class GitRepository:
     def __init__(self, top: str, cache: Path) -> None:
         self._top = top
         self.home = Home(cache, top)
-        # Even reading commands may touch a split index: these see none.
-        self._no_index = self.home.scratch / "no-index"
-        self._git = Git(top, index=self._no_index)
-        self.git_dir = Path(self._git.text("rev-parse", "--absolute-git-dir"))
-        common = self._git.text("rev-parse", "--path-format=absolute", "--git-common-dir")
+        git = Git(top)
+        self.git_dir = Path(git.text("rev-parse", "--absolute-git-dir"))
+        common = git.text("rev-parse", "--path-format=absolute", "--git-common-dir")
         self.common_dir = Path(common)
         self.home.prepare(object_folders(os.path.join(common, "objects")))
+        # Even reading may touch a split index, or fetch what a partial clone lacks: so no index is
+        # seen, and whatever arrives lands in our object folder.
+        self._git = Git(
+            top,
+            git_dir=self.git_dir,
+            objects=self.home.objects,
+            index=self.home.scratch / "no-index",
+        )
 
     @property
     def top(self) -> str:
@@ -82,15 +88,14 @@ class GitRepository:
             )
         captured = capture(self._top, self.home)
         fingerprint, notes = self._carry(captured, tree)
-        git = Git(self._top, git_dir=self.git_dir, objects=self.home.objects, index=self._no_index)
         if tree == "head":
             return Snapshot(
                 source=Source(revision=revision, carried=fingerprint),
                 dirty=tuple(shown(path) for path in captured.changes.dirty),
                 notes=notes,
             )
-        whole = git.text("rev-parse", f"{revision}^{{tree}}") if revision else None
-        patch = None if captured.tree == whole else _patch(git, revision, captured.tree)
+        whole = self._git.text("rev-parse", f"{revision}^{{tree}}") if revision else None
+        patch = None if captured.tree == whole else _patch(self._git, revision, captured.tree)
         if patch is not None and len(patch) > MOST_PATCH:
             notes = (*notes, f"the uncommitted work is too large to travel ({len(patch)} bytes)")
             patch = None

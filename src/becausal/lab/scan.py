@@ -20,29 +20,60 @@ _UNWATCHED = frozenset({b".git/objects"})
 """What is added to the object folder of a workspace changes nothing that a program can name."""
 
 
-def scan(top: bytes) -> Marks:
-    """Marks of everything below `top`, by path. Links are not followed."""
+def scan(top: bytes, start: bytes = b"") -> Marks:
+    """Marks of everything below `top`, by path. Links are not followed. `start`: only what is
+    there."""
     marks: Marks = {}
-    waiting = [b""]
+    waiting = [start]
     while waiting:
         here = waiting.pop()
         with os.scandir(os.path.join(top, here)) as entries:
             for entry in entries:
                 path = here + b"/" + entry.name if here else entry.name
-                state = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(state.st_mode):
-                    marks[path] = (state.st_mode,)
-                    if path not in _UNWATCHED:
-                        waiting.append(path)
-                else:
-                    marks[path] = (
-                        state.st_mode,
-                        state.st_size,
-                        state.st_mtime_ns,
-                        state.st_ctime_ns,
-                        state.st_ino,
-                    )
+                mark = _mark(entry.stat(follow_symlinks=False))
+                marks[path] = mark
+                if len(mark) == 1 and path not in _UNWATCHED:
+                    waiting.append(path)
     return marks
+
+
+def _mark(state: os.stat_result) -> Mark:
+    if stat.S_ISDIR(state.st_mode):
+        return (state.st_mode,)
+    return (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+
+
+def scan_again(top: bytes, marks: Marks, paths: Iterable[bytes]) -> Marks:
+    """Fresh marks of some paths and the folders above them; empty ones for what is gone.
+
+    `.git` is looked at as a whole when a path is in it.
+    """
+    fresh: Marks = {}
+    waiting = set(paths)
+    if any(path == b".git" or path.startswith(b".git/") for path in waiting):
+        fresh.update(dict.fromkeys((path for path in marks if path.startswith(b".git/")), ()))
+        waiting = {path for path in waiting if not path.startswith(b".git/")} | {b".git"}
+        if os.path.isdir(os.path.join(top, b".git")):
+            fresh.update(scan(top, b".git"))
+    while waiting:
+        path = waiting.pop()
+        try:
+            fresh[path] = _mark(os.lstat(os.path.join(top, path)))
+        except (FileNotFoundError, NotADirectoryError):
+            fresh[path] = ()
+        folder = os.path.dirname(path)
+        if folder and folder not in fresh:
+            waiting.add(folder)
+    return fresh
+
+
+def merged(marks: Marks, fresh: Marks) -> Marks:
+    """Marks with fresh ones put in, and what is gone taken out."""
+    both = marks | fresh
+    for path, mark in fresh.items():
+        if not mark:
+            del both[path]
+    return both
 
 
 def settle(marks: Marks, clock: Path) -> None:

@@ -20,6 +20,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     marks: str
     """Digest of its scan: when it still fits, nothing was changed since."""
     bound: bool
+    tree: str
     revision: str | None = None
     laid: tuple[Carried, ...] = ()
 

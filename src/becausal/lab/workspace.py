@@ -15,13 +15,13 @@ from becausal.domain.errors import BecausalError, CouldNotRun
 from becausal.lab.capture import joined, read_entries
 from becausal.lab.compose import compose
 from becausal.lab.folder import PlainFolder
-from becausal.lab.git import Git
+from becausal.lab.git import Git, split_z
 from becausal.lab.gitdir import RAW, make_git_dir
 from becausal.lab.laying import Layer
 from becausal.lab.manifest import Carried, Shelf
 from becausal.lab.putback import PutBack, told
 from becausal.lab.repository import GitRepository
-from becausal.lab.scan import Mark, Marks, digest, prune_to, scan, settle
+from becausal.lab.scan import Marks, digest, merged, prune_to, scan, scan_again, settle
 from becausal.lab.slot import Slot, State
 from becausal.lab.visible_git import VisibleGit
 
@@ -56,6 +56,7 @@ class Lease:
         self._laid: dict[bytes, Carried] = {}
         self._marks: Marks | None = None
         self._revision: str | None = None
+        self._tree = ""
         self._visible_index = slot.scratch / "visible-index"
         self._build(repository)
         self._recall()
@@ -95,21 +96,22 @@ class Lease:
         if self._marks is not None:
             self.restore()
         known, self._marks = self._marks, None
+        changed = self._changes(tree, wanted) if known is not None else set()
         kept = self._keep(wanted) if known is not None else {}
-        whole = self._read_tree(tree)
+        if not self._read_tree(tree):
+            known = None
         tracked: dict[bytes, str] = {}
-        if known is None or not whole or any(entry.over for entry in wanted.values()):
+        if known is None or any(entry.over for entry in wanted.values()):
             tracked = {path: entry.oid for path, entry in read_entries(self._git).items()}
-        if known is None or not whole:
+        if known is None:
             prune_to(self._top, tracked)
-            kept = {}
         kept = {path: entry for path, entry in kept.items() if self._intact(path, known)}
         missing = [entry for path, entry in sorted(wanted.items()) if path not in kept]
         laid, lay_notes = self._layer.lay(missing, tracked)
         self._laid = kept | {entry.path: entry for entry in laid}
-        self._revision = source.revision
+        self._revision, self._tree = source.revision, tree
         self._make_visible(source, tree)
-        self._marks = self._settled()
+        self._marks = self._settled(known, changed)
         return Switched(notes=(*notes, *lay_notes), seconds=time.monotonic() - start)
 
     def restore(self) -> tuple[str, ...]:
@@ -127,8 +129,10 @@ class Lease:
         PutBack(self._top, before, now, changed).run(
             laid=self._lay_again, tracked=self._check_out, git=self._write_git
         )
-        after = self._settled()
-        if _shape(after) != _shape(before):
+        after = self._settled(before, changed)
+        if {path: mark[:1] for path, mark in after.items()} != {
+            path: mark[:1] for path, mark in before.items()
+        }:
             raise CouldNotRun(
                 "workspace-busy",
                 "The workspace still changes while it is being restored.",
@@ -147,6 +151,7 @@ class Lease:
                 State(
                     marks=digest(self._marks),
                     bound=self._bound,
+                    tree=self._tree,
                     revision=self._revision,
                     laid=tuple(self._laid.values()),
                 )
@@ -189,7 +194,7 @@ class Lease:
         if digest(marks) == state.marks:
             self._marks = marks
             self._laid = {entry.path: entry for entry in state.laid}
-            self._revision = state.revision
+            self._revision, self._tree = state.revision, state.tree
 
     def _keep(self, wanted: dict[bytes, Carried]) -> dict[bytes, Carried]:
         """Leave carried files that the next source wants as well, take the others away."""
@@ -254,16 +259,21 @@ class Lease:
     def _check_out(self, paths: Iterable[bytes]) -> None:
         self._git.run("checkout-index", "-f", "-u", "-z", "--stdin", input=joined(paths))
 
-    def _settled(self) -> Marks:
-        marks = scan(self._top)
-        settle(marks, self._slot.clock)
-        return marks
+    def _changes(self, tree: str, wanted: dict[bytes, Carried]) -> set[bytes]:
+        """Every path that a switch to this tree, with these carried entries, may touch."""
+        touched = {path for path, each in self._laid.items() if each.over}
+        touched.update(path for path in self._laid if self._laid[path] != wanted.get(path))
+        touched.update(path for path in wanted if self._laid.get(path) != wanted[path])
+        if tree != self._tree:
+            output = self._git.run(
+                "diff-tree", "-r", "-z", "--name-only", "--no-renames", self._tree, tree
+            )
+            touched.update(split_z(output))
+        return touched | ({b".git"} if self._visible is not None else set())
 
-
-def _shape(marks: Marks) -> dict[bytes, int]:
-    """Paths with their kinds and permissions."""
-    return {path: _kind(mark) for path, mark in marks.items()}
-
-
-def _kind(mark: Mark) -> int:
-    return mark[0]
+    def _settled(self, before: Marks | None, changed: set[bytes]) -> Marks:
+        """Marks that no later change can resemble; where they are known, only `changed` is looked
+        at."""
+        fresh = scan(self._top) if before is None else scan_again(self._top, before, changed)
+        settle(fresh, self._slot.clock)
+        return merged(before or {}, fresh)

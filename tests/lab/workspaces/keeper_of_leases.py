@@ -13,8 +13,13 @@ from becausal.lab.pool import Pool
 from becausal.lab.repository import open_repository
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def work(top: Path, cache: Path) -> None:
-    print("begin", flush=True)
+    say("begin")
     while True:
         repository = open_repository(top, cache)
         source = repository.snapshot().source
@@ -32,7 +37,7 @@ def hold(top: Path, cache: Path) -> None:
     repository = open_repository(top, cache)
     with Pool(repository, cache).lease() as lease:
         lease.switch(repository.snapshot().source)
-        print(lease.path, flush=True)
+        say(lease.path)
         sys.stdin.read()
 
 

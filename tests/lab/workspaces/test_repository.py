@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from becausal.domain.condition import Source
 from becausal.domain.errors import CouldNotRun
 from becausal.lab.folder import PlainFolder
 from becausal.lab.pool import Pool
@@ -149,6 +150,23 @@ def test_repository_that_borrows_objects(busy, tmp_path, assert_same) -> None:
     clone = tmp_path / "borrowing"
     busy.git("clone", "-q", "--shared", str(busy.top), str(clone))
     assert_same(busy, clone)
+
+
+def test_partial_clone_runs_what_it_has_and_says_what_it_lacks(
+    busy, tmp_path, cache, assert_same
+) -> None:
+    clone = tmp_path / "partial"
+    busy.git("config", "uploadpack.allowFilter", "true")
+    busy.git("clone", "-q", "--filter=blob:none", f"file://{busy.top}", str(clone))
+    assert_same(busy, clone)
+    repository = open_repository(clone, cache)
+    older = Source(revision=busy.git("rev-parse", "HEAD~1"))
+    with Pool(repository, cache).lease() as lease:
+        with pytest.raises(CouldNotRun) as refused:
+            lease.switch(older)
+        assert refused.value.slug == "checkout-failed"
+        lease.switch(repository.snapshot().source)
+        assert tree_of(Path(lease.path)) == tree_of(clone)
 
 
 def test_bare_repository_is_a_clear_error(person, tmp_path, cache) -> None:
