@@ -10,8 +10,9 @@ import os
 import sys
 from typing import Any, Dict, Generator, Optional
 
-from becausal_payload import process_report, seeds
+from becausal_payload import imports, process_report, seeds
 from becausal_payload.hooks import hookimpl
+from becausal_payload.lines import Lines, LinesOfTests
 from becausal_payload.test_reports import TestReports, conftest_failure, runner_folders
 
 NAME = "becausal_payload.report_plugin"
@@ -35,6 +36,9 @@ class _Session:
         with open(self.path, "a", encoding="ascii") as file:
             file.write(line)
 
+    def emit_lines(self, test: str, lines: Lines) -> None:
+        self.emit({"lines": {test: lines}})
+
 
 _session: Optional[_Session] = None
 
@@ -45,6 +49,7 @@ def pytest_load_initial_conftests(early_config: Any) -> Generator[None, Any, Non
     if _session is None and os.environ.get("BECAUSAL_REPORT"):
         _session = _Session(os.environ["BECAUSAL_REPORT"])
         _session.config = early_config
+        _session.emit({"started": True})
     outcome = yield
     error = outcome.excinfo[1] if outcome.excinfo else None
     if error is not None and _is_ours(early_config):
@@ -61,6 +66,9 @@ def pytest_configure(config: Any) -> None:
     worker = hasattr(config, "workerinput")
     _session.reports = TestReports(_silent if worker else _session.emit)
     config.pluginmanager.register(_session.reports, "becausal-test-reports")
+    if os.environ.get("BECAUSAL_LINES"):
+        roots = imports.given_roots()
+        config.pluginmanager.register(LinesOfTests(roots, _session.emit_lines), "becausal-lines")
 
 
 @hookimpl(tryfirst=True)
@@ -97,6 +105,8 @@ def pytest_sessionfinish(session: Any, exitstatus: Any) -> None:
     error = sys.exc_info()[1]
     if int(exitstatus) == 4 and error is not None:
         _session.emit({"usage": str(error)})
+    elif not hasattr(session.config, "workerinput"):
+        _session.emit({"collected": session.testscollected})
 
 
 def _is_ours(config: Any) -> bool:

@@ -50,7 +50,7 @@ class _Server:
 
     def __init__(self, fd: int, opening: Dict[str, Any], spoken: streams.Spoken) -> None:
         self._fd = fd
-        self._roots: List[str] = opening["roots"]
+        self._roots = imports.given_roots()
         self._environment = dict(os.environ)
         _become_pytest(opening["program"], opening["module"], opening["arguments"])
         self._session = OpenSession(opening["arguments"])
@@ -91,11 +91,8 @@ class _Server:
         unknown = self._session.unknown(order.get("tests") or ())
         if unknown:
             return {"unknown": unknown}
-        temp_name = "trial-%d" % order["ticket"]
-        temp = os.path.join(self._scratch, temp_name)
-        reports = os.path.join(order["env"].get(spawner.REPORT) or self._scratch, temp_name)
-        env = self._with_changes(order["env"])
-        order = dict(order, env=dict(env, **{spawner.REPORT: reports}))
+        temp = os.path.join(self._scratch, "trial-%d" % order["ticket"])
+        order = dict(order, env=self._with_changes(order["env"]))
         trial = warm_trial.WarmTrial(
             order, self._session, self._spoken, temp, self._roots, self._last_import
         )
@@ -105,7 +102,6 @@ class _Server:
         _remove(temp)
         told = warm_trial.gathered(result["side_b64"], self._imported)
         told["processes"] += spawner.gather(order)["processes"]
-        _remove(reports)
         result["side_b64"] = wire.as_text(json.dumps(told).encode())
         return {"ran": result}
 
@@ -116,6 +112,7 @@ class _Server:
         """The trial's environment, with what conftests and plugins did to it at import."""
         env = {name: value for name, value in env.items() if name not in self._removed}
         env.update(self._changes)
+        env.pop("BECAUSAL_SEED", None)
         return env
 
 

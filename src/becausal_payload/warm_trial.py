@@ -60,7 +60,7 @@ class WarmTrial:
         os._exit(code)
 
     def _tell_test(self, record: Dict[str, Any]) -> None:
-        self._tell({"test": record})
+        self._tell(record)
 
     def _tell_lines(self, test: str, lines: Lines) -> None:
         self._tell({"lines": {test: lines}})
@@ -80,7 +80,6 @@ class WarmTrial:
 def gathered(side_b64: str, imported: List[str]) -> Dict[str, Any]:
     """The records of a trial as one object, with the files that the server imported for it."""
     tests: List[Any] = []
-    lines: Dict[str, Lines] = {}
     found = set(imported)
     for line in wire.as_bytes(side_b64).split(b"\n"):
         if not line:
@@ -89,9 +88,9 @@ def gathered(side_b64: str, imported: List[str]) -> Dict[str, Any]:
             record = json.loads(line.decode())
         except ValueError:
             continue  # cut short by the end of the trial; what came before stands
-        if "test" in record:
-            tests.append(record["test"])
-        lines.update(record.get("lines", {}))
-        found.update(record.get("imported", ()))
+        if "imported" in record:
+            found.update(record["imported"])
+        else:
+            tests.append(record)
     processes = [{"imported": sorted(found), "raised": None}]
-    return {"processes": processes, "tests": tests, "lines": lines}
+    return {"processes": processes, "tests": tests}

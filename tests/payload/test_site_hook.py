@@ -160,42 +160,6 @@ def test_unwritable_report_changes_nothing(runs: Runs) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"1\n", b"")
 
 
-@pytest.mark.parametrize("form", ["path", "mapping"])
-def test_editable_install_of_the_original_leads_to_the_workspace(runs: Runs, form: str) -> None:
-    there, here, site = (runs.folder / name for name in ("there", "here", "site"))
-    for folder, word in ((there, "original"), (here, "workspace")):
-        (folder / "src" / "pkg").mkdir(parents=True)
-        (folder / "src" / "pkg" / "__init__.py").write_text(f"word = {word!r}\n")
-    site.mkdir()
-    if form == "path":
-        (site / "editable.pth").write_text(f"{there}/src\n")
-    else:
-        (site / "finder.py").write_text(
-            "import sys\nfrom importlib.util import spec_from_file_location as found\n"
-            f"MAPPING = {{'pkg': '{there}/src/pkg'}}\n"
-            "class Finder:\n    @classmethod\n"
-            "    def find_spec(cls, name, path=None, target=None):\n"
-            "        if name in MAPPING: return found(name, MAPPING[name] + '/__init__.py')\n"
-            "sys.meta_path.append(Finder)\n"
-        )
-        (site / "editable.pth").write_text(
-            f"import sys; sys.path.append({str(site)!r}); import finder\n"
-        )
-    # A site folder of the person's, as a virtual environment would have it.
-    user = runs.folder / "user"
-    folder = user / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    folder.parent.mkdir(parents=True)
-    site.rename(folder)
-    for path in folder.iterdir():
-        path.write_text(path.read_text().replace(str(site), str(folder)))
-    base = getattr(sys, "_base_executable", sys.executable)
-    ran = runs.run(
-        "-c", "import pkg; print(pkg.word)",
-        python=base, PYTHONUSERBASE=str(user), BECAUSAL_TREE=f"{there}{os.pathsep}{here}",
-    )  # fmt: skip
-    assert (ran.stdout, ran.stderr) == (b"workspace\n", b"")
-
-
 def test_hook_costs_little(runs: Runs, home: Path) -> None:
     def cpu(hook: bool) -> float:
         best = float("inf")

@@ -64,15 +64,15 @@ class ColdRunner:
         without: tuple[str, ...] = (),
     ) -> None:
         self._lease = lease
-        self._person = person_environment(environment)
+        self.person = person_environment(environment)
         self._cache = cache.absolute()
         self._without = without
-        self._home = payload_home(self._cache)
-        self._scratch = self._cache / "scratch" / f"cold-{os.getpid()}-{secrets.token_hex(4)}"
-        self._scratch.mkdir(parents=True)
+        self.home = payload_home(self._cache)
+        self.scratch = self._cache / "scratch" / f"cold-{os.getpid()}-{secrets.token_hex(4)}"
+        self.scratch.mkdir(parents=True)
         (self._cache / "pyc").mkdir(exist_ok=True)
-        cwd = os.path.normpath(os.path.join(lease.top, command.cwd))
-        self.interpreter = find_interpreter(command.argv, self._person, cwd)
+        self.cwd = os.path.normpath(os.path.join(lease.top, command.cwd))
+        self.interpreter = find_interpreter(command.argv, self.person, self.cwd)
         self.stage = build_stage(self._grounds(), network=network, bubblewrap=bubblewrap)
         self._injection = self._inject(source)
         self._server: Server | None = None
@@ -81,11 +81,11 @@ class ColdRunner:
         self._closed = False
 
     def run(self, order: Order, *, input: bytes | None = None) -> Recording:
-        """Run one order. A server that dies is an obstacle of this trial; the next has a new one."""
-        folder = self._scratch / f"trial-{secrets.token_hex(6)}"
+        """Run one order. A server that dies is an obstacle of this trial; the next gets another."""
+        folder = self.scratch / f"trial-{secrets.token_hex(6)}"
         folder.mkdir()
         try:
-            request = self._request(order, folder, input)
+            request = self.request(order, folder, input)
             redactor = Redactor(request["env"])
             try:
                 answer = self._ask(request)
@@ -112,7 +112,7 @@ class ColdRunner:
         server, self._server = self._server, None
         if server is not None:
             server.stop()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def __enter__(self) -> ColdRunner:
         return self
@@ -134,23 +134,29 @@ class ColdRunner:
                 self._running = None
 
     def _start(self) -> Server:
-        spawner = self._home / "becausal_payload" / "spawner.py"
-        env = {"PATH": self._person.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
+        spawner = self.home / "becausal_payload" / "spawner.py"
+        env = {"PATH": self.person.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
         if self._without:
             env["BECAUSAL_WITHOUT"] = " ".join(self._without)
         return Server(
             [*self.stage.prefix, _own_python(), "-I", "-S", str(spawner)],
             env=env,
-            keep=(self._lease.fence,),
+            keep=(self.fence,),
         )
 
-    def _request(self, order: Order, folder: Path, input: bytes | None) -> wire.Message:
+    @property
+    def fence(self) -> int:
+        """Open file of the lease: who inherits it keeps the workspace from being given away."""
+        return self._lease.fence
+
+    def request(self, order: Order, folder: Path, input: bytes | None) -> wire.Message:
+        """What a server is asked; `folder` is the trial's alone, for its input and its reports."""
         condition = order.condition
         stage = self.stage
         cwd = os.path.normpath(os.path.join(stage.top, condition.command.cwd))
         report = folder / "report"
         env = trial_environment(
-            self._person,
+            self.person,
             stage=stage,
             cwd=cwd,
             declared=condition.environment,
@@ -181,7 +187,7 @@ class ColdRunner:
         searched = [
             path
             for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
-            for path in self._person.get(name, "").split(os.pathsep)
+            for path in self.person.get(name, "").split(os.pathsep)
             if os.path.isabs(path)
         ]
         real = [os.path.realpath(path) for path in (python, *interpreter)]
@@ -190,7 +196,7 @@ class ColdRunner:
             workspace=lease.path,
             links=tuple(os.path.relpath(person, lease.top) for _, person in lease.links),
             borrowed=lease.objects,
-            writable=(str(self._scratch), str(self._cache / "pyc")),
+            writable=(str(self.scratch), str(self._cache / "pyc")),
             readable=(str(self._cache), sys.base_prefix, *real, *interpreter, *searched),
         )
 
@@ -204,7 +210,7 @@ class ColdRunner:
             folders = () if python is None else editable_folders(python.packages, self._lease.top)
             ahead = [os.path.normpath(os.path.join(stage.top, folder)) for folder in folders]
         return Injection(
-            payload_home=str(self._home),
+            payload_home=str(self.home),
             pyc=str(self._pyc(source, python)),
             report="",
             roots=tuple(dict.fromkeys(roots)),

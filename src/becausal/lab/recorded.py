@@ -16,6 +16,7 @@ from becausal.domain.recording import (
     TestOutcome,
     TestReport,
 )
+from becausal.lab.pytest_words import lines_from, nothing_ran
 from becausal.lab.stage import Stage
 from becausal_payload import wire
 
@@ -50,18 +51,19 @@ def recording_from(answer: Mapping[str, Any], stage: Stage) -> Recording:
 def add_side(recording: Recording, side: Mapping[str, Any], stage: Stage) -> Recording:
     """Add what the trial's processes told of themselves: tests, exceptions, proof of what ran."""
     processes = sorted(side.get("processes") or [], key=lambda each: each.get("pid", 0))
-    tests = [test for test in side.get("tests") or [] if "usage" not in test]
-    notes = [f"pytest: {t['usage']}" for t in side.get("tests") or [] if t.get("usage")]
-    notes += [f"a report could not be read: {words}" for words in side.get("unread") or []]
+    told = side.get("tests") or []
+    tests = [test for test in told if "id" in test]
+    notes = [f"a report could not be read: {words}" for words in side.get("unread") or []]
     imported = [path for process in processes for path in process.get("imported") or []]
     raised = next((p["raised"] for p in processes if p.get("raised")), None)
-    obstacle = recording.obstacle or ran_original(imported, stage)
+    obstacle = recording.obstacle or ran_original(imported, stage) or nothing_ran(recording, told)
     return msgspec.structs.replace(
         recording,
         obstacle=obstacle,
         tests=tuple(test_from(test, stage) for test in tests),
         raised=None if raised is None or tests else raised_from(raised, stage),
         imported=own_files(imported, stage),
+        lines=lines_from(told, stage),
         notes=(*recording.notes, *notes),
     )
 

@@ -2,80 +2,101 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+import secrets
+import shutil
+import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import msgspec
 
 from becausal.domain.recording import Obstacle, Recording
 from becausal.lab.recognise import PytestCommand
-from becausal.lab.recording import Ground, decode
+from becausal.lab.recorded import add_side, recording_from
+from becausal.lab.redaction import Redactor
 from becausal.lab.server import Server, ServerDied
+from becausal.lab.stage import Stage
 from becausal.ports.lab import Order, Warming
+from becausal_payload import wire
 
 _SCRIPT = ("becausal_payload", "warm.py")
 # The interpreter must start in the command's folder: relative entries of PYTHONPATH mean that one.
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "becausal")
+_COLLECTING = 300.0
+_MARGIN = 30.0
 
 
-class WarmPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the servers of one command on one source share; paths as trials name them."""
+class Place(Protocol):
+    """The place that trials run in; the runner of cold trials made it, and keeps it."""
 
-    command: PytestCommand
-    prefix: tuple[str, ...] = ()
-    """Of the stage, before the argv of a server."""
-    payload_home: str
-    cwd: str
-    environment: Mapping[str, str]
-    throwaway: tuple[str, ...] = ()
-    throwaway_too: tuple[str, ...] = ()
-    ground: Ground
-    isolation: tuple[str, ...] = ()
-    """What the stage adds to what the keeper says."""
-    notes: tuple[str, ...] = ()
-    collecting: float = 300.0
-    """Seconds that import and collection may take."""
+    stage: Stage
+    home: Path
+    scratch: Path
+
+    @property
+    def fence(self) -> int: ...
+
+    def request(self, order: Order, folder: Path, input: bytes | None) -> wire.Message: ...
 
 
 class WarmRunner:
-    """Runs trials of one command warm. It belongs to one worker: one trial at a time."""
+    """Runs trials of one command warm, one at a time, with a server for each hash seed."""
 
-    def __init__(self, place: WarmPlace, *, servers: int = 3) -> None:
+    def __init__(
+        self,
+        place: Place,
+        command: PytestCommand,
+        *,
+        servers: int = 3,
+        collecting: float = _COLLECTING,
+    ) -> None:
         self._place = place
+        self._command = command
         self._most = servers
+        self._collecting = collecting
         self._servers: dict[int, _Collected] = {}
         self._started = 0
+        self._turn = threading.Lock()
+        self._running: tuple[Server, int] | None = None
 
-    def warming(self, hash_seed: int = 0) -> Warming:
-        """Whether trials can run warm; a server is started to know."""
+    def warming(self, order: Order) -> Warming:
+        """Whether such orders can run warm; a server is started to know."""
+        folder = self._folder()
         try:
-            collected = self._collected(hash_seed)
+            with self._turn:
+                collected = self._collected(order, self._place.request(order, folder, None))
         except RefusedWarm as refused:
             return Warming(possible=False, reason=refused.reason)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
         return Warming(possible=True, tests=collected.tests)
 
     def run(
-        self, order: Order, *, stdin: str | None = None, tests: Sequence[str] | None = None
+        self, order: Order, *, input: bytes | None = None, tests: Sequence[str] | None = None
     ) -> Recording:
         """One trial; `tests` names those to run and their order, all collected ones otherwise."""
+        folder = self._folder()
         try:
-            return self._run(order, stdin, tests)
-        except RefusedWarm as refused:
-            obstacle = Obstacle(slug="warm-refused", what=refused.reason, hint="run it cold")
-            return Recording(obstacle=obstacle, seed=order.seed)
-        except ServerDied as died:
-            self._servers.pop(order.hash_seed, None)
-            obstacle = Obstacle(slug=died.slug, what=died.what, hint=died.hint)
-            return Recording(obstacle=obstacle, seed=order.seed)
+            request = self._place.request(order, folder, input)
+            request["seed"] = order.seed
+            request["lines"] = order.condition.lines
+            request["tests"] = None if tests is None else list(tests)
+            recording = self._recording(order, request)
+            return Redactor(request["env"]).redact_recording(recording)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def cancel(self, ticket: int) -> None:
-        """End the trial with this ticket, from any thread."""
-        for collected in tuple(self._servers.values()):
-            collected.server.cancel(ticket)
+    def cancel(self) -> None:
+        """End the trial that runs now, from any thread."""
+        running = self._running
+        if running is not None:
+            running[0].cancel(running[1])
 
     def close(self) -> None:
+        """End the servers and whatever they have started."""
         while self._servers:
             self._servers.popitem()[1].server.stop()
 
@@ -85,91 +106,90 @@ class WarmRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, order: Order, stdin: str | None, tests: Sequence[str] | None) -> Recording:
-        for _ in range(2):
-            collected = self._collected(order.hash_seed)
-            answer = collected.run(self._message(order, stdin, tests))
-            if "stale" not in answer:
-                break
-            # Its files were changed under it: what it has imported is no longer what is there.
-            self._servers.pop(order.hash_seed).server.stop()
+    def _folder(self) -> Path:
+        folder = self._place.scratch / f"trial-{secrets.token_hex(6)}"
+        folder.mkdir()
+        return folder
+
+    def _recording(self, order: Order, request: wire.Message) -> Recording:
+        try:
+            with self._turn:
+                collected, answer = self._answer(order, request)
+        except RefusedWarm as refused:
+            return _not_run(order, "warm-refused", refused.reason, "run it cold")
+        except ServerDied as died:
+            self._servers.pop(order.hash_seed, None)
+            return _not_run(order, died.slug, died.what, died.hint)
         if "stale" in answer:
-            what = f"files change while they are tested: {', '.join(answer['stale'][:3])}"
-            return Recording(obstacle=Obstacle(slug="source-changes", what=what), seed=order.seed)
+            changed = ", ".join(answer["stale"][:3])
+            return _not_run(order, "source-changes", f"files change while they run: {changed}", "")
         if "unknown" in answer:
-            what = f"not collected: {', '.join(answer['unknown'][:3])}"
-            return Recording(obstacle=Obstacle(slug="test-not-found", what=what), seed=order.seed)
-        recording = decode(answer["ran"], self._place.ground, pytest=True)
+            missing = ", ".join(answer["unknown"][:3])
+            return _not_run(order, "test-not-found", f"not collected: {missing}", "")
+        stage = self._place.stage
+        recording = recording_from(answer["ran"], stage)
+        side = json.loads(wire.as_bytes(answer["ran"]["side_b64"]) or b"{}")
+        recording = add_side(recording, side, stage)
         return msgspec.structs.replace(
             recording,
             seed=order.seed,
             server=collected.name,
-            isolation=(*self._place.isolation, *recording.isolation),
-            notes=(*self._place.notes, *collected.notes),
+            notes=(*recording.notes, *collected.notes),
         )
 
-    def _message(
-        self, order: Order, stdin: str | None, tests: Sequence[str] | None
-    ) -> dict[str, Any]:
-        limits = order.condition.limits
-        return {
-            "ticket": order.ticket,
-            "cwd": self._place.cwd,
-            "env": self._environment(order.hash_seed),
-            "stdin": stdin,
-            "seed": order.seed,
-            "limits": {"seconds": limits.seconds, "memory": limits.memory},
-            "overlay": list(self._place.throwaway),
-            "overlay_too": list(self._place.throwaway_too),
-            "lines": order.condition.lines,
-            "tests": None if tests is None else list(tests),
-        }
+    def _answer(self, order: Order, request: wire.Message) -> tuple[_Collected, wire.Message]:
+        """Ask the server; when files were changed under it, a new one, once."""
+        collected = self._collected(order, request)
+        answer = self._ask(collected, request)
+        if "stale" in answer:
+            self._servers.pop(order.hash_seed).server.stop()
+            collected = self._collected(order, request)
+            answer = self._ask(collected, request)
+        return collected, answer
 
-    def _environment(self, hash_seed: int) -> dict[str, str]:
-        return {**self._place.environment, "PYTHONHASHSEED": str(hash_seed)}
+    def _ask(self, collected: _Collected, request: wire.Message) -> wire.Message:
+        limit = request["limits"]["seconds"]
+        self._running = (collected.server, request["ticket"])
+        try:
+            patience = limit + _MARGIN if limit else None
+            return collected.server.ask({"run": request}, patience=patience)
+        finally:
+            self._running = None
 
-    def _collected(self, hash_seed: int) -> _Collected:
+    def _collected(self, order: Order, request: wire.Message) -> _Collected:
         """The server of this hash seed; the one used longest ago makes room for a new one."""
-        known = self._servers.pop(hash_seed, None)
+        known = self._servers.pop(order.hash_seed, None)
         if known is None:
             while len(self._servers) >= self._most:
                 self._servers.pop(next(iter(self._servers))).server.stop()
-            self._started += 1
-            known = self._start(hash_seed)
-        self._servers[hash_seed] = known
+            known = self._start(order, request)
+        self._servers[order.hash_seed] = known
         return known
 
-    def _start(self, hash_seed: int) -> _Collected:
-        place, command = self._place, self._place.command
-        script = os.path.join(place.payload_home, *_SCRIPT)
-        argv = [*place.prefix, *_IN_FOLDER, place.cwd, command.interpreter, *command.flags, script]
+    def _start(self, order: Order, request: wire.Message) -> _Collected:
+        place, command = self._place, self._command
+        script = os.path.join(place.home, *_SCRIPT)
+        python = [place.stage.inside(command.interpreter), *command.flags, script]
+        argv = [*place.stage.prefix, *_IN_FOLDER, request["cwd"], *python]
+        opening = {
+            "program": place.stage.inside(command.program),
+            "module": command.module,
+            "arguments": [place.stage.inside(word) for word in command.arguments],
+        }
         try:
-            server = Server(argv, env=self._environment(hash_seed))
-            answer = server.ask(
-                {
-                    "open": {
-                        "program": command.program,
-                        "module": command.module,
-                        "arguments": list(command.arguments),
-                        "roots": [
-                            root for root in (place.ground.top, place.ground.original) if root
-                        ],
-                    }
-                },
-                patience=place.collecting,
-            )
+            server = Server(argv, env=request["env"], keep=(place.fence,))
+            answer = server.ask({"open": opening}, patience=self._collecting)
         except ServerDied as died:
-            raise RefusedWarm(f"the warm server ended while it collected: {died.hint}") from died
-        refused = answer.get("refused")
-        if refused is not None:
+            raise RefusedWarm(f"the warm server ended while it collected. {died.hint}") from died
+        if "refused" in answer:
             server.stop()
-            raise RefusedWarm(refused["what"])
-        ready = answer["ready"]
+            raise RefusedWarm(answer["refused"]["what"])
+        self._started += 1
         return _Collected(
             server=server,
-            name=f"warm-{Path(place.cwd).name}-{hash_seed}-{self._started}",
-            tests=int(ready["tests"]),
-            notes=tuple(ready["notes"]),
+            name=f"hash-seed-{order.hash_seed}-server-{self._started}",
+            tests=int(answer["ready"]["tests"]),
+            notes=tuple(answer["ready"]["notes"]),
         )
 
 
@@ -189,6 +209,6 @@ class _Collected(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
     notes: tuple[str, ...]
 
-    def run(self, message: dict[str, Any]) -> dict[str, Any]:
-        limit = message["limits"]["seconds"]
-        return self.server.ask({"run": message}, patience=limit + 30.0 if limit else None)
+
+def _not_run(order: Order, slug: str, what: str, hint: str) -> Recording:
+    return Recording(obstacle=Obstacle(slug=slug, what=what, hint=hint), seed=order.seed)

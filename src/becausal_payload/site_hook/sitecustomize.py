@@ -19,29 +19,6 @@ def _hide():
     sys.path[:] = [p for p in sys.path if not p or os.path.realpath(p) != home]
 
 
-def _put_workspace_first(tree):
-    # type: (str) -> None
-    """Lead what an editable install says of the person's tree to the trial's workspace."""
-    there, here = tree.split(os.pathsep)
-
-    def moved(path):
-        # type: (str) -> str
-        if "site-packages" in path or not (path + os.sep).startswith(there + os.sep):
-            return path
-        ours = here + path[len(there) :]
-        return ours if os.path.exists(ours) else path
-
-    sys.path[:] = [moved(path) for path in sys.path]
-    for finder in sys.meta_path:
-        module = sys.modules.get(getattr(finder, "__module__", ""))
-        for holder, name in ((module, "MAPPING"), (finder, "_redirections")):
-            known = getattr(holder, name, None)
-            if isinstance(known, dict):
-                for key, path in list(known.items()):
-                    if isinstance(path, str):
-                        known[key] = moved(path)
-
-
 def _prepare():
     # type: () -> None
     report = os.environ.get("BECAUSAL_REPORT")
@@ -91,8 +68,6 @@ def _chain():
     sys.modules.setdefault("sitecustomize", ours)
 
 
-if os.environ.get("BECAUSAL_TREE"):
-    _put_workspace_first(os.environ["BECAUSAL_TREE"])
 _prepare()
 _hide()
 _chain()

@@ -1,4 +1,4 @@
-"""A small project that is run warm and cold, with the real servers."""
+"""A small project that is run warm and cold, on one place, with the real servers."""
 
 from __future__ import annotations
 
@@ -6,28 +6,65 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from becausal.domain.condition import Command, Condition, Limits, Source
 from becausal.domain.recording import Recording
-from becausal.lab.payload_home import payload_home
-from becausal.lab.recognise import PytestCommand
-from becausal.lab.recording import Ground, decode
-from becausal.lab.server import Server
-from becausal.lab.warm import WarmPlace, WarmRunner
-from becausal.ports.lab import Order
+from becausal.lab.cold import ColdRunner
+from becausal.lab.recognise import PytestCommand, recognise
+from becausal.lab.stage import Bubblewrap, find_bubblewrap
+from becausal.lab.warm import WarmRunner
+from becausal.ports.lab import Order, Warming
 
 INI = "[pytest]\naddopts = -p no:cacheprovider\nasyncio_mode = auto\n"
+NO_SANDBOX = Bubblewrap(reason="not asked for")
+
+
+class Lease:
+    """A folder that nobody else has."""
+
+    def __init__(self, folder: Path, top: Path) -> None:
+        self.path, self.top = str(folder), str(top)
+        self.links: tuple[tuple[str, str], ...] = ()
+        self.objects: tuple[tuple[str, str], ...] = ()
+        self.fence = os.open(folder, os.O_RDONLY)
+
+
+class Served:
+    """One command on the project, warm."""
+
+    def __init__(self, project: Project, warm: WarmRunner, command: Command) -> None:
+        self._project, self._warm, self._command = project, warm, command
+
+    def run(
+        self,
+        *,
+        seed: int = 1,
+        hash_seed: int = 0,
+        seconds: float = 60.0,
+        lines: bool = False,
+        input: bytes | None = None,
+        tests: list[str] | None = None,
+    ) -> Recording:
+        order = self._project.order(self._command, seed, hash_seed, seconds, lines)
+        return self._warm.run(order, input=input, tests=tests)
+
+    def warming(self) -> Warming:
+        return self._warm.warming(self._project.order(self._command))
 
 
 class Project:
     """A folder with tests; `python` runs them."""
 
-    def __init__(self, folder: Path, home: Path, python: str = sys.executable) -> None:
-        self.folder, self._home, self._python = folder, home, python
-        self._runners: list[WarmRunner] = []
+    def __init__(
+        self, folder: Path, *, python: str = sys.executable, bubblewrap: Bubblewrap = NO_SANDBOX
+    ) -> None:
+        self.folder = folder / "project"
+        self.folder.mkdir()
+        self.top = self.folder
+        self._base, self._python, self._bubblewrap = folder, python, bubblewrap
+        self._runners: list[WarmRunner | ColdRunner] = []
         self._tickets = 0
 
     def write(self, files: Mapping[str, str]) -> Project:
@@ -37,95 +74,87 @@ class Project:
             path.write_text(text, encoding="utf-8")
         return self
 
-    def environment(self, **more: str) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        plain = {
-            "PYTHONPATH": str(self._home),
-            "TMPDIR": str(self._temp()),
-            "PWD": str(self.folder),
-        }
-        plain["BECAUSAL_REPORT"] = str(self.folder.parent / "reports")
-        plain["BECAUSAL_ROOTS"] = str(self.folder)
-        plain["PYTHONDONTWRITEBYTECODE"] = "1"
-        plain["PYTEST_PLUGINS"] = "becausal_payload.report_plugin"
-        return {**kept, **plain, **more}
+    def warm(self, *arguments: str, servers: int = 3, **more: str) -> Served:
+        command = self._command(arguments)
+        found = recognise(command.argv, os.environ, self.folder)
+        assert isinstance(found, PytestCommand)
+        runner = WarmRunner(self._place(command, more), found, servers=servers)
+        self._runners.append(runner)
+        return Served(self, runner, command)
 
-    def runner(self, *arguments: str, servers: int = 3, **more: str) -> WarmRunner:
-        command = PytestCommand(
-            interpreter=self._python, program="", module=True, arguments=arguments
-        )
-        place = WarmPlace(
-            command=command,
-            payload_home=str(self._home),
-            cwd=str(self.folder),
-            environment=self.environment(**more),
-            throwaway=(str(self.folder),),
-            ground=Ground(top=str(self.folder)),
-        )
-        self._runners.append(WarmRunner(place, servers=servers))
-        return self._runners[-1]
+    def cold(self, *arguments: str, seed: int = 1, lines: bool = False, **more: str) -> Recording:
+        command = self._command(arguments)
+        return self._place(command, more).run(self.order(command, seed, 0, 120.0, lines))
 
     def order(
-        self, seed: int = 1, hash_seed: int = 0, seconds: float = 60.0, lines: bool = False
+        self,
+        command: Command,
+        seed: int = 1,
+        hash_seed: int = 0,
+        seconds: float = 60.0,
+        lines: bool = False,
     ) -> Order:
         self._tickets += 1
-        condition = Condition(
-            source=Source(),
-            command=Command(argv=("pytest",)),
-            warmth="warm",
-            limits=Limits(seconds=seconds),
-            lines=lines,
-        )
+        limits = Limits(seconds=seconds)
+        condition = Condition(source=Source(), command=command, limits=limits, lines=lines)
         return Order(ticket=self._tickets, condition=condition, seed=seed, hash_seed=hash_seed)
 
-    def cold(self, *arguments: str, **more: str) -> Recording:
-        spawner = self._home / "becausal_payload" / "spawner.py"
-        order: dict[str, Any] = {
-            "ticket": 0,
-            "argv": [self._python, "-m", "pytest", *arguments],
-            "cwd": str(self.folder),
-            "env": self.environment(PYTHONHASHSEED="0", **more),
-            "limits": {"seconds": 120.0, "memory": None},
-            "overlay": [str(self.folder)],
-        }
-        with Server([sys.executable, "-I", "-S", str(spawner)], env=order["env"]) as server:
-            return decode(server.run(order), Ground(top=str(self.folder)), pytest=True)
-
     def close(self) -> None:
-        for runner in self._runners:
+        for runner in reversed(self._runners):
             runner.close()
 
-    def _temp(self) -> Path:
-        temp = self.folder.parent / "temp"
+    def _command(self, arguments: tuple[str, ...]) -> Command:
+        return Command(argv=(self._python, "-m", "pytest", *arguments))
+
+    def _place(self, command: Command, more: Mapping[str, str]) -> ColdRunner:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        temp = self._base / "temp"
         temp.mkdir(exist_ok=True)
-        return temp
-
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return payload_home(tmp_path_factory.mktemp("cache"))
+        # Sources change here within a second and keep their size: bytecode would be stale.
+        plain = {"PYTHONDONTWRITEBYTECODE": "1"}
+        if not self._bubblewrap.path:
+            plain["TMPDIR"] = str(temp)
+        place = ColdRunner(
+            Lease(self.folder, self.top),
+            command,
+            source="source",
+            cache=self._base / "cache",
+            environment={**kept, **plain, **more},
+            bubblewrap=self._bubblewrap,
+        )
+        self._runners.append(place)
+        return place
 
 
 @pytest.fixture
-def project(home: Path, tmp_path: Path) -> Iterator[Project]:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    made = Project(folder, home).write({"pytest.ini": INI})
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path).write({"pytest.ini": INI})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def boxed(tmp_path: Path) -> Iterator[Project]:
+    """The project in a sandbox, its workspace shown at the place of the original."""
+    found = find_bubblewrap()
+    if not found.path:
+        pytest.skip(found.reason)
+    made = Project(tmp_path, bubblewrap=found)
+    made.top = tmp_path / "original"
+    made.top.mkdir()
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
 def shared_project(
-    home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[Mapping[str, str]], Project]]:
-    """One project for a whole module of tests."""
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., Project]]:
+    """Projects for a whole module of tests."""
     made: list[Project] = []
 
-    def make(files: Mapping[str, str]) -> Project:
-        folder = tmp_path_factory.mktemp("shared") / "project"
-        folder.mkdir()
-        made.append(Project(folder, home).write(files))
+    def make(files: Mapping[str, str], python: str = sys.executable) -> Project:
+        made.append(Project(tmp_path_factory.mktemp("shared"), python=python).write(files))
         return made[-1]
 
     yield make

@@ -258,7 +258,7 @@ def both(shared_project: Callable[[Mapping[str, str]], Any]) -> Both:
     """The little files run once warm and once cold."""
     files = {f"test_{name}.py": text for name, text in LITTLE.items()}
     project = shared_project({**files, "conftest.py": CONFTEST, "pytest.ini": INI})
-    warm = project.runner("-q").run(project.order())
+    warm = project.warm("-q").run()
     return warm, project.cold("-q")
 
 

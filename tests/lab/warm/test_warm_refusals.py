@@ -36,7 +36,7 @@ def test_conftest_that_cannot_be_forked_is_refused(
     project: Any, conftest: str, reason: str
 ) -> None:
     project.write({"conftest.py": conftest, "test_a.py": PASSES})
-    warming = project.runner().warming()
+    warming = project.warm().warming()
     assert not warming.possible
     assert reason in warming.reason
 
@@ -58,11 +58,11 @@ def test_command_that_is_no_run_is_refused(
     project.write(
         {"test_a.py": PASSES, "test_broken.py": "import no_such_module\n", "test_none.py": ""}
     )
-    runner = project.runner(*arguments)
+    runner = project.warm(*arguments)
     warming = runner.warming()
     assert not warming.possible
     assert reason in warming.reason
-    obstacle = runner.run(project.order()).obstacle
+    obstacle = runner.run().obstacle
     assert obstacle is not None
     assert (obstacle.slug, obstacle.what) == ("warm-refused", warming.reason)
 

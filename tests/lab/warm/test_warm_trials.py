@@ -23,6 +23,22 @@ def words(recording: Recording, name: str = "test_it") -> str:
 SAYS = "import pytest\ndef say(words): pytest.fail(str(words), pytrace=False)\n"
 
 
+def test_sandboxed_trial_sees_the_workspace_at_the_original_place(boxed: Any) -> None:
+    boxed.write(
+        {
+            "mod.py": "value = 1\n",
+            "test_place.py": SAYS + "import mod, os\n"
+            "def test_it(tmp_path):\n    open('made', 'w').close()\n    say(os.getcwd())\n",
+        }
+    )
+    served = boxed.warm("-p", "no:cacheprovider")
+    for recording in (served.run(), served.run(), boxed.cold("-p", "no:cacheprovider")):
+        assert words(recording) == str(boxed.top)
+        assert recording.imported == ("mod.py", "test_place.py")
+        assert "sandbox" in recording.isolation
+    assert not (boxed.folder / "made").exists()
+
+
 def test_each_trial_starts_from_the_same_state(project: Any) -> None:
     project.write(
         {
@@ -33,28 +49,28 @@ def test_each_trial_starts_from_the_same_state(project: Any) -> None:
             "def test_it(thing):\n    state.append(1)\n    assert (state, thing) == ([1], 1)\n",
         }
     )
-    runner = project.runner("-q")
-    outcomes = [runner.run(project.order(seed=n)).tests[0].outcome for n in range(3)]
+    runner = project.warm("-q")
+    outcomes = [runner.run(seed=n).tests[0].outcome for n in range(3)]
     assert outcomes == ["passed"] * 3
 
 
 def test_seed_decides_random_numbers(project: Any) -> None:
     project.write({"test_seed.py": SAYS + "import random\ndef test_it(): say(random.random())\n"})
-    runner = project.runner()
-    first, again, other = (words(runner.run(project.order(seed=n))) for n in (1, 1, 2))
+    runner = project.warm()
+    first, again, other = (words(runner.run(seed=n)) for n in (1, 1, 2))
     assert first == again != other
 
 
 def test_same_seed_gives_same_numbers_cold(project: Any) -> None:
     project.write({"test_seed.py": SAYS + "import random\ndef test_it(): say(random.random())\n"})
-    warm = words(project.runner().run(project.order(seed=7)))
-    assert words(project.cold(BECAUSAL_SEED="7")) == warm
+    warm = words(project.warm().run(seed=7))
+    assert words(project.cold(seed=7)) == warm
 
 
 def test_hash_seed_is_that_of_the_server(project: Any) -> None:
     project.write({"test_hash.py": SAYS + "def test_it(): say(hash('x'))\n"})
-    runner = project.runner(servers=2)
-    seen = [words(runner.run(project.order(hash_seed=n))) for n in (0, 1, 2, 0)]
+    runner = project.warm(servers=2)
+    seen = [words(runner.run(hash_seed=n)) for n in (0, 1, 2, 0)]
     assert seen[0] == seen[3]
     assert len(set(seen)) == 3
 
@@ -68,8 +84,8 @@ def test_writes_to_the_workspace_are_thrown_away(project: Any) -> None:
             "    file.write_text('new'); os.mkdir('made')\n",
         }
     )
-    runner = project.runner()
-    recordings = [runner.run(project.order()) for _ in range(2)]
+    runner = project.warm()
+    recordings = [runner.run() for _ in range(2)]
     if "overlay" not in recordings[0].isolation:
         pytest.skip("no overlay here")
     assert [r.exit_code for r in recordings] == [0, 0]
@@ -96,9 +112,9 @@ def test_a_violent_end_is_told_and_leaves_the_server_usable(
             f"def test_first(): pass\ndef test_it():\n    {ending}\n"
         }
     )
-    runner = project.runner("-q")
+    runner = project.warm("-q")
     for _ in range(2):
-        recording = runner.run(project.order())
+        recording = runner.run()
         assert (recording.exit_code, recording.signal) == (exit_code, number)
         assert recording.tests[0].id == "test_end.py::test_first"
         assert "test_end.py" in recording.imported
@@ -108,7 +124,7 @@ def test_a_violent_end_is_told_and_leaves_the_server_usable(
 
 def test_a_hanging_test_is_timed_out(project: Any) -> None:
     project.write({"test_hang.py": "import threading\ndef test_it(): threading.Event().wait()\n"})
-    recording = project.runner().run(project.order(seconds=0.5))
+    recording = project.warm().run(seconds=0.5)
     assert recording.timed_out
     assert recording.exit_code is None
     assert recording.imported == ("test_hang.py",)
@@ -121,7 +137,7 @@ def test_a_thread_that_is_no_daemon_is_waited_for_as_by_python(project: Any) -> 
             "def test_it(): threading.Thread(target=threading.Event().wait).start()\n"
         }
     )
-    recording = project.runner().run(project.order(seconds=1.0))
+    recording = project.warm().run(seconds=1.0)
     assert recording.timed_out
     assert recording.tests[0].outcome == "passed"
 
@@ -134,7 +150,7 @@ def test_exit_functions_of_the_trial_run(project: Any) -> None:
             "def test_it(): atexit.register(print, 'of the trial')\n",
         }
     )
-    shown = project.runner("-q").run(project.order()).stdout.joined()
+    shown = project.warm("-q").run().stdout.joined()
     assert b"of the trial" in shown
     assert b"of the server" not in shown
 
@@ -143,16 +159,16 @@ def test_output_belongs_to_its_trial_alone(project: Any) -> None:
     project.write(
         {"test_out.py": "import os\ndef test_it():\n    print('seen', os.urandom(4).hex())\n"}
     )
-    runner = project.runner("-q", "-s")
-    first, second = (runner.run(project.order()).stdout.joined() for _ in range(2))
+    runner = project.warm("-q", "-s")
+    first, second = (runner.run().stdout.joined() for _ in range(2))
     assert first.count(b"seen") == second.count(b"seen") == 1
     assert first != second
 
 
 def test_temporary_folders_are_apart_and_removed(project: Any) -> None:
     project.write({"test_temp.py": SAYS + "def test_it(tmp_path): say(tmp_path)\n"})
-    runner = project.runner("--basetemp", "given")
-    first, second = (runner.run(project.order()) for _ in range(2))
+    runner = project.warm("--basetemp", "given")
+    first, second = (runner.run() for _ in range(2))
     assert words(first) != words(second)
     assert not os.path.exists(words(first))
     assert any("--basetemp" in note for note in first.notes)
@@ -160,11 +176,11 @@ def test_temporary_folders_are_apart_and_removed(project: Any) -> None:
 
 def test_chosen_tests_run_in_the_order_given(project: Any) -> None:
     project.write({"test_many.py": "def test_a(): pass\ndef test_b(): pass\ndef test_c(): pass\n"})
-    runner = project.runner()
+    runner = project.warm()
     chosen = ["test_many.py::test_c", "test_many.py::test_a"]
-    recording = runner.run(project.order(), tests=chosen)
+    recording = runner.run(tests=chosen)
     assert [test.id for test in recording.tests] == chosen
-    unknown = runner.run(project.order(), tests=["test_many.py::test_z"])
+    unknown = runner.run(tests=["test_many.py::test_z"])
     assert unknown.obstacle is not None
     assert unknown.obstacle.slug == "test-not-found"
 
@@ -176,10 +192,10 @@ def test_a_changed_source_restarts_the_server(project: Any) -> None:
             "test_mod.py": SAYS + "import mod\ndef test_it(): say(mod.value)\n",
         }
     )
-    runner = project.runner()
-    before = runner.run(project.order())
+    runner = project.warm()
+    before = runner.run()
     project.write({"mod.py": "value = 2\n"})
-    after = runner.run(project.order())
+    after = runner.run()
     assert (words(before), words(after)) == ("1", "2")
     assert before.server != after.server
 
@@ -192,13 +208,13 @@ def test_environment_set_by_a_conftest_is_kept(project: Any) -> None:
             "def test_it(): say((os.environ.get('SET'), os.environ.get('GONE')))\n",
         }
     )
-    assert words(project.runner(GONE="here").run(project.order())) == "('yes', None)"
+    assert words(project.warm(GONE="here").run()) == "('yes', None)"
 
 
 def test_options_that_do_mischief_are_off_and_said(project: Any) -> None:
     pytest.importorskip("xdist")
     project.write({"test_a.py": "def test_it(): pass\n"})
-    recording = project.runner("-n", "2", "--junitxml", "out.xml", "--sw").run(project.order())
+    recording = project.warm("-n", "2", "--junitxml", "out.xml", "--sw").run()
     said = " ".join(recording.notes)
     assert recording.exit_code == 0
     assert all(option in said for option in ("-n ", "--junitxml", "--sw"))
@@ -211,7 +227,7 @@ def test_lines_run_are_told_for_each_test(project: Any) -> None:
             "test_lines.py": "import mod\ndef test_a(): mod.f(1)\ndef test_b(): mod.f(0)\n",
         }
     )
-    lines = project.runner().run(project.order(lines=True)).lines
+    lines = project.warm().run(lines=True).lines
     assert lines["test_lines.py::test_a"]["mod.py"] == [2, 3]
     assert lines["test_lines.py::test_b"]["mod.py"] == [2, 4]
 
@@ -224,7 +240,7 @@ def test_what_a_subprocess_imported_is_told(project: Any) -> None:
             "def test_it(): subprocess.run([sys.executable, '-c', 'import other'], check=True)\n",
         }
     )
-    assert "other.py" in project.runner().run(project.order()).imported
+    assert "other.py" in project.warm().run().imported
 
 
 def test_tests_that_start_pytest_do_not_report(project: Any) -> None:
@@ -237,6 +253,6 @@ def test_tests_that_start_pytest_do_not_report(project: Any) -> None:
         }
     )
     arguments = ("test_outer.py",)
-    for recording in (project.runner(*arguments).run(project.order()), project.cold(*arguments)):
+    for recording in (project.warm(*arguments).run(), project.cold(*arguments)):
         assert [test.id for test in recording.tests] == ["test_outer.py::test_it"]
         assert recording.exit_code == 0
