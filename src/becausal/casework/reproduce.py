@@ -143,7 +143,7 @@ def _warming(bench: Bench, condition: Condition, request: Request, cold_only: bo
         return Warming(possible=False, reason="fresh processes were asked for")
     if needs_cold(request.criterion):
         return Warming(possible=False, reason="the measure includes starting the program")
-    return bench.lab.warming(condition)
+    return bench.lab.warming(_warm_arm(condition, 0).condition)
 
 
 def _conduct(

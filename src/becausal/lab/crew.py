@@ -69,6 +69,10 @@ class Crew:
                 for thread in threads:
                     thread.join(0.1)
 
+    def seat(self, worker: int, order: Order) -> None:
+        """This worker has a warm server for such orders already."""
+        self._roster.seat(worker, order)
+
     def close(self) -> None:
         """Close every worker, also when one of them cannot be."""
         failures = []

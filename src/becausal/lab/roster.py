@@ -43,6 +43,11 @@ class Roster:
                 if order.condition.warmth == "warm":
                     self._warm.setdefault(seat_of(order), []).append(order)
 
+    def seat(self, worker: int, order: Order) -> None:
+        """Such orders are this worker's."""
+        with self._lock:
+            self._seats[worker].add(seat_of(order))
+
     def stop(self) -> None:
         with self._lock:
             self.stopped = True

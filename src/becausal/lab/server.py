@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from becausal_payload import wire
 _TAIL = 64 << 10
 _GRACE = 5.0
 _MARGIN = 30.0
+_MARK = "BECAUSAL_SERVER"
 
 Message = dict[str, Any]
 
@@ -56,12 +58,13 @@ class Server:
         """
         ours, theirs = socket.socketpair()
         self._socket = ours
+        self._mark = secrets.token_hex(16)
         self._said: deque[bytes] = deque()
         self._sending = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 [*argv, str(theirs.fileno())],
-                env=dict(env),
+                env={**env, _MARK: self._mark},
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -95,7 +98,8 @@ class Server:
     def run(self, order: Message, *, margin: float = _MARGIN) -> Message:
         """Run one trial. Past the trial's own limit and a margin the server is given up."""
         limit = float((order.get("limits") or {}).get("seconds") or 0.0)
-        answer = self.ask({"run": order}, patience=limit + margin if limit else None)
+        marked = {**order, "env": {**order["env"], _MARK: self._mark}}
+        answer = self.ask({"run": marked}, patience=limit + margin if limit else None)
         ran = answer.get("ran")
         if not isinstance(ran, dict):
             raise self._given_up(f"The server answered something else: {sorted(answer)}.")
@@ -155,6 +159,10 @@ class Server:
 
     def _given_up(self, what: str) -> ServerDied:
         self.stop(grace=0.2)
+        # Killed together with its keeper it could not clean up: what it started bears our mark.
+        end = time.monotonic() + _GRACE
+        while (left := _marked(self._mark)) and time.monotonic() < end:
+            _kill_all(left)
         code = self._process.returncode
         return ServerDied(f"{what[:-1]} (exit code {code}).", self.said)
 
@@ -179,9 +187,33 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
+def _marked(mark: str) -> list[psutil.Process]:
+    """Living processes that were started with the mark in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
 def _kill_all(processes: Sequence[psutil.Process]) -> None:
     """SIGKILL by identity: psutil compares start times, so that a reused number is spared."""
-    for process in processes:
+    alive = [process for process in processes if _lives(process)]
+    for process in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(list(processes), timeout=_GRACE)
+    deadline = time.monotonic() + _GRACE
+    while any(map(_lives, alive)) and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """An ended process that nobody has waited for yet is as good as gone.
+
+    The sandbox leaves its innermost process to the machine's init, which may take seconds.
+    """
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
