@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -253,13 +256,45 @@ little_word = hello
 Both = tuple[Recording, Recording]
 
 
+# Python, and what is installed in it. The first is the one that runs this test.
+PYTHONS: list[tuple[str, tuple[str, ...]]] = [
+    ("", ()),
+    ("3.11", ("pytest==6.2.5", "pytest-asyncio==0.16.0")),
+    ("3.8", ("pytest==7.4.4", "pytest-asyncio==0.21.2")),
+    ("3.12", ("pytest==8.4.2", "pytest-asyncio==1.2.0")),
+    ("3.13", ("pytest==9.0.1", "pytest-asyncio==1.3.0")),
+]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(each, marks=[pytest.mark.faults] if each[1] else [], id=" ".join(each[1][:1]))
+        for each in PYTHONS
+    ],
+)
+def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    version, packages = request.param
+    if not packages:
+        return sys.executable
+    versions = Path.home() / ".pyenv" / "versions"
+    found = sorted(versions.glob(f"{version}.*/bin/python"))
+    if not found:
+        pytest.skip(f"there is no Python {version} here")
+    venv = tmp_path_factory.mktemp("venv")
+    subprocess.run([found[-1], "-m", "venv", venv], check=True, capture_output=True)
+    pip = [venv / "bin" / "python", "-m", "pip", "install", "-q", *packages]
+    subprocess.run(pip, check=True, capture_output=True)
+    return str(venv / "bin" / "python")
+
+
 @pytest.fixture(scope="module")
-def both(shared_project: Callable[[Mapping[str, str]], Any]) -> Both:
+def both(shared_project: Callable[..., Any], python: str) -> Both:
     """The little files run once warm and once cold."""
     files = {f"test_{name}.py": text for name, text in LITTLE.items()}
-    project = shared_project({**files, "conftest.py": CONFTEST, "pytest.ini": INI})
-    warm = project.warm("-q").run()
-    return warm, project.cold("-q")
+    files = {**files, "conftest.py": CONFTEST, "pytest.ini": INI}
+    project = shared_project(files, python=python)
+    return project.warm("-q").run(), project.cold("-q")
 
 
 @pytest.mark.parametrize("name", sorted(LITTLE))
