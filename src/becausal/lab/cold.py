@@ -164,6 +164,8 @@ class ColdRunner:
             hash_seed=order.hash_seed,
             seed=order.seed,
         )
+        if condition.lines:
+            env["BECAUSAL_LINES"] = "1"
         stdin = None
         if input is not None:
             stdin = str(folder / "input")

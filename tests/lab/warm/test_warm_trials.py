@@ -227,9 +227,9 @@ def test_lines_run_are_told_for_each_test(project: Any) -> None:
             "test_lines.py": "import mod\ndef test_a(): mod.f(1)\ndef test_b(): mod.f(0)\n",
         }
     )
-    lines = project.warm().run(lines=True).lines
-    assert lines["test_lines.py::test_a"]["mod.py"] == [2, 3]
-    assert lines["test_lines.py::test_b"]["mod.py"] == [2, 4]
+    for recording in (project.warm().run(lines=True), project.cold(lines=True)):
+        assert recording.lines["test_lines.py::test_a"]["mod.py"] == [2, 3]
+        assert recording.lines["test_lines.py::test_b"]["mod.py"] == [2, 4]
 
 
 def test_what_a_subprocess_imported_is_told(project: Any) -> None:
@@ -256,3 +256,40 @@ def test_tests_that_start_pytest_do_not_report(project: Any) -> None:
     for recording in (project.warm(*arguments).run(), project.cold(*arguments)):
         assert [test.id for test in recording.tests] == ["test_outer.py::test_it"]
         assert recording.exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [("-n", "2"), ("-n", "2", "--dist", "loadfile"), ()])
+def test_cold_reports_are_the_same_under_xdist(project: Any, arguments: tuple[str, ...]) -> None:
+    pytest.importorskip("xdist")
+    project.write(
+        {
+            "mod.py": "def f(): raise LookupError('deep')\n",
+            "test_a.py": "import mod\ndef test_it(): mod.f()\ndef test_fine(): pass\n",
+            "test_b.py": "def test_fine(): pass\n",
+            "test_c.py": "import no_such_module\n",
+        }
+    )
+    recording = project.cold("--continue-on-collection-errors", *arguments)
+    told = {test.id: (test.outcome, test.raised and test.raised.kind) for test in recording.tests}
+    assert told == {
+        "test_a.py::test_it": ("failed", "LookupError"),
+        "test_a.py::test_fine": ("passed", None),
+        "test_b.py::test_fine": ("passed", None),
+        "test_c.py": ("error", "ModuleNotFoundError"),
+    }
+    assert {"mod.py", "test_a.py", "test_b.py"} <= set(recording.imported)
+
+
+def test_plugins_a_person_names_are_still_loaded(project: Any) -> None:
+    project.write(
+        {
+            "helper.py": "import pytest\n@pytest.fixture\ndef thing(): return 5\n",
+            "test_a.py": "import os\n"
+            "def test_it(thing): assert thing == 5 and os.environ['PYTEST_PLUGINS'] == 'helper'\n",
+        }
+    )
+    for recording in (
+        project.warm(PYTEST_PLUGINS="helper").run(),
+        project.cold(PYTEST_PLUGINS="helper"),
+    ):
+        assert [test.outcome for test in recording.tests] == ["passed"]
