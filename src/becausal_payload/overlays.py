@@ -11,31 +11,33 @@ _SAFE = mounts.NOSUID | mounts.NODEV
 
 
 def lay_all(folders: Sequence[str], options: str) -> None:
-    """Cover folders, the outer ones first; what is mounted below them stays in view."""
+    """Cover folders, the outer ones first; what is mounted below them stays in view.
+
+    One file system in memory holds all upper layers: making one costs as much as an overlay. It is
+    mounted over the first folder, below the overlay, so that no mount point is needed elsewhere.
+    The lower layer is reached through the working directory, which stands in the folder as it was.
+    """
     wanted = sorted(folders, key=len)
-    for folder in wanted:
+    memory = -1
+    for number, folder in enumerate(wanted):
         kept = _hold(folder, wanted)
-        _lay_over(folder, options)
+        os.chdir(folder)
+        if memory < 0:
+            mounts.mount("tmpfs", folder, "tmpfs", _SAFE, "mode=0700")
+            memory = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        own = "/proc/self/fd/%d/%d" % (memory, number)
+        upper, work = own + "-upper", own + "-work"
+        os.mkdir(upper)
+        os.chmod(upper, os.stat(".").st_mode & 0o7777)
+        os.mkdir(work)
+        layers = "lowerdir=.,upperdir=%s,workdir=%s%s" % (upper, work, options)
+        mounts.mount("overlay", folder, "overlay", _SAFE, layers)
+        os.chdir("/")
         for place, fd in kept:
             mounts.mount("/proc/self/fd/%d" % fd, place, None, mounts.BIND | mounts.REC, None)
             os.close(fd)
-
-
-def _lay_over(folder: str, options: str) -> None:
-    """The memory file system is mounted over the folder too, below the overlay.
-
-    So no mount point is needed elsewhere. The lower layer is reached through the working directory,
-    which still stands in the folder as it was.
-    """
-    os.chdir(folder)
-    mounts.mount("tmpfs", folder, "tmpfs", _SAFE, "mode=0700")
-    upper, work = os.path.join(folder, "upper"), os.path.join(folder, "work")
-    os.mkdir(upper)
-    os.chmod(upper, os.stat(".").st_mode & 0o7777)
-    os.mkdir(work)
-    layers = "lowerdir=.,upperdir=%s,workdir=%s%s" % (_escape(upper), _escape(work), options)
-    mounts.mount("overlay", folder, "overlay", _SAFE, layers)
-    os.chdir("/")
+    if memory >= 0:
+        os.close(memory)
 
 
 _hidden: Dict[Tuple[str, ...], List[str]] = {}
@@ -61,7 +63,3 @@ def _below(folder: str, places: AbstractSet[str]) -> List[str]:
     start = folder.rstrip("/") + "/"
     inner = {place for place in places if place.startswith(start)}
     return sorted(place for place in inner if not any(place.startswith(p + "/") for p in inner))
-
-
-def _escape(path: str) -> str:
-    return path.replace("\\", "\\\\").replace(",", "\\,")
