@@ -7,7 +7,6 @@ our own object folder. Nothing is ever written below the person's folder.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from becausal.domain.errors import CouldNotRun
-from becausal.lab.git import Git, split_z
+from becausal.lab.git import Git, copy_index, split_z
 from becausal.lab.home import Home
 from becausal.lab.status import Changes, read_status
 
@@ -112,16 +111,18 @@ def _copy_index(git_dir: Path, index: Path, scratch: Path) -> None:
     if not (git_dir / "index").exists():
         return
     if not shared:
-        shutil.copyfile(git_dir / "index", index)
+        copy_index(git_dir / "index", index)
         return
     copy = scratch / "git"
     for folder in ("objects", "refs"):
         (copy / folder).mkdir(parents=True)
     (copy / "HEAD").write_text("ref: refs/heads/none\n")
     for path in (git_dir / "index", *shared):
-        shutil.copyfile(path, copy / path.name)
+        copy_index(path, copy / path.name)
+    when = (copy / "index").stat().st_mtime_ns
     Git(scratch, git_dir=copy).run("update-index", "--force-write-index")
     os.replace(copy / "index", index)
+    os.utime(index, ns=(when, when))
 
 
 def _show_hidden(git: Git) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from becausal.domain.errors import CouldNotRun
 from becausal.domain.observation import RecentChange
 from becausal.lab.capture import joined, read_entries, shown
 from becausal.lab.carried import Chooser
-from becausal.lab.git import Git
+from becausal.lab.git import Git, copy_index
 from becausal.lab.gitdir import RAW, make_git_dir
 from becausal.lab.home import Home
 from becausal.lab.manifest import Carried, Manifest, Shelf
@@ -131,7 +130,7 @@ class PlainFolder:
         with self.home.temporary() as scratch:
             index = scratch / "index"
             if kept.exists():
-                shutil.copyfile(kept, index)
+                copy_index(kept, index)
             git = Git(self._top, git_dir=self._git_dir, objects=self.home.objects, index=index)
             gone = set(read_entries(git)) - set(files)
             # Removing by force: a path that is left out now may well still exist.

@@ -4,9 +4,9 @@ person's."""
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
+from becausal.lab.git import copy_index
 from becausal.lab.gitdir import make_git_dir
 from becausal.lab.home import write_atomically
 from becausal.lab.repository import GitRepository
@@ -43,4 +43,4 @@ class VisibleGit:
         if self._shallow:
             write_atomically(self._folder / "shallow", self._shallow)
         if index.exists():
-            shutil.copyfile(index, self._folder / "index")
+            copy_index(index, self._folder / "index")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from types import TracebackType
@@ -15,7 +14,7 @@ from becausal.domain.errors import BecausalError, CouldNotRun
 from becausal.lab.capture import joined, read_entries
 from becausal.lab.compose import compose
 from becausal.lab.folder import PlainFolder
-from becausal.lab.git import Git, split_z
+from becausal.lab.git import Git, copy_index, split_z
 from becausal.lab.gitdir import RAW, make_git_dir
 from becausal.lab.laying import Layer
 from becausal.lab.manifest import Carried, Shelf
@@ -238,7 +237,7 @@ class Lease:
             return
         self._visible_index.unlink(missing_ok=True)
         if source.revision is not None:
-            shutil.copyfile(self._slot.control / "index", self._visible_index)
+            copy_index(self._slot.control / "index", self._visible_index)
             if self._git.resolve(f"{source.revision}^{{tree}}") != tree:
                 env = {"GIT_INDEX_FILE": str(self._visible_index)}
                 self._git.run("read-tree", "--reset", source.revision, env=env)

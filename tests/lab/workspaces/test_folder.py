@@ -58,6 +58,17 @@ def test_content_is_the_identity(plain) -> None:
     assert plain.snapshot().source == first
 
 
+def test_change_of_same_size_and_time_is_another_source(plain) -> None:
+    path = Path(plain.top, "dos.txt")
+    for turn in range(4):
+        path.write_text(f"{turn}")
+        state = path.stat()
+        first = plain.snapshot().source
+        path.write_text("x")
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert plain.snapshot().source != first, turn
+
+
 def test_repositories_inside_are_files_like_others(plain, cache) -> None:
     inner = Path(plain.top, "inner")
     (inner / ".git").mkdir(parents=True)

@@ -218,6 +218,21 @@ def test_sparse_checkout_says_what_is_added(person, cache) -> None:
     assert person.fingerprint() == before
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_change_of_same_size_and_time_as_the_commit_is_captured(
+    person, cache, split, assert_same
+) -> None:
+    if split:
+        person.git("update-index", "--split-index")
+    for turn in range(4):
+        path = person.write("src/ship.py", f"SPEED = {turn}\n")
+        state = path.stat()
+        person.git("add", "src/ship.py")
+        path.write_text("SPEED = x\n")
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert_same(person)
+
+
 def test_hostile_names(person, assert_same) -> None:
     top = os.fsencode(person.top)
     for name in (
