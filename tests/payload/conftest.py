@@ -59,7 +59,9 @@ class Bench:
         self.without = tuple(without)
         self.folder = folder
         env = {"PATH": os.environ["PATH"], "BECAUSAL_WITHOUT": " ".join(without)}
-        self.server = Server([sys.executable, "-I", "-S", str(SPAWNER)], env=env)
+        self.lock = os.open(folder.parent / "lock", os.O_CREAT | os.O_RDWR)
+        argv = [sys.executable, "-I", "-S", str(SPAWNER)]
+        self.server = Server(argv, env=env, keep=(self.lock,))
         self._ticket = 0
 
     def order(self, *argv: str, **changes: Any) -> dict[str, Any]:
@@ -114,6 +116,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
         yield made
     finally:
         made.server.stop()
+        os.close(made.lock)
 
 
 @pytest.fixture
