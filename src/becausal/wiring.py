@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from becausal.domain.errors import WrongUse
 
@@ -102,6 +102,20 @@ def store_folder(top: Path) -> Path:
     """Where cases live: BECAUSAL_STORE, else a folder at the top of the project."""
     chosen = os.environ.get("BECAUSAL_STORE")
     return Path(chosen).absolute() if chosen else top / STORE_NAME
+
+
+def health(cache: Path, *, clean: bool, everything: bool) -> dict[str, Any]:
+    """What works here, and the workspaces, after cleaning where that was asked for."""
+    import msgspec
+
+    from becausal.lab.health import checks
+    from becausal.lab.housekeeping import pool_clean, pool_report
+
+    removed = pool_clean(cache, everything=everything) if clean else ()
+    found: dict[str, Any] = msgspec.to_builtins(
+        {"checks": checks(cache), "removed": removed, "workspaces": pool_report(cache)}
+    )
+    return found
 
 
 def sample_project(folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +17,6 @@ from becausal.domain.trial import Trial
 from becausal.ports.store import Store
 
 SHOWN_ERROR = 4_000
-SHOWN_PACKAGES = 60
 
 
 def report(store: Store, view: Dossier) -> str:
@@ -105,11 +105,10 @@ def _observation(observation: Observation) -> Iterator[str]:
     around = observation.surroundings
     yield f"Environment: Python {around.python}; {around.platform}"
     yield ""
-    for name, version in around.packages[:SHOWN_PACKAGES]:
-        yield f"- {name} {version}"
-    if len(around.packages) > SHOWN_PACKAGES:
-        yield f"- and {len(around.packages) - SHOWN_PACKAGES} more"
-    yield ""
+    if around.packages:
+        packages = ", ".join(f"{name} {version}" for name, version in around.packages)
+        yield from textwrap.wrap(f"Packages: {packages}", 78, break_on_hyphens=False)
+        yield ""
     yield from (f"- {note}" for note in observation.notes)
 
 

@@ -1,4 +1,4 @@
-"""The journal of a case: append-only events. Whatever else is known of a case is derived from them."""
+"""The journal of a case: append-only events, from which all else that is known is derived."""
 
 from __future__ import annotations
 

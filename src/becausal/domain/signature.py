@@ -11,7 +11,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """Names a failure: two runs with equal signatures showed the same failure."""
 
     kind: str
-    """Exception type (`ValueError`, `pkg.mod.Error`), or `exit 3`, `signal SEGV`, `hang`, `measure`, `output`."""
+    """Exception type (`ValueError`, `pkg.mod.Error`), or `exit 3`, `signal SEGV`, `hang`,
+    `measure`, `output`."""
     message: str = ""
     """Normalised: numbers, addresses, paths, ids, times and reprs masked."""
     frames: tuple[str, ...] = ()

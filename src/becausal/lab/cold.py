@@ -18,7 +18,7 @@ from becausal.domain.condition import Command
 from becausal.domain.recording import Obstacle, Recording
 from becausal.lab.environment import Injection, person_environment, trial_environment
 from becausal.lab.interpreter import Interpreter, editable_folders, find_interpreter
-from becausal.lab.payload_home import payload_home
+from becausal.lab.payload_home import payload_home, spawner_argv
 from becausal.lab.pyc import pyc_folder
 from becausal.lab.recorded import add_side, recording_from
 from becausal.lab.redaction import Redactor
@@ -134,12 +134,11 @@ class ColdRunner:
                 self._running = None
 
     def _start(self) -> Server:
-        spawner = self.home / "becausal_payload" / "spawner.py"
         env = {"PATH": self.person.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
         if self._without:
             env["BECAUSAL_WITHOUT"] = " ".join(self._without)
         return Server(
-            [*self.stage.prefix, _own_python(), "-I", "-S", str(spawner)],
+            [*self.stage.prefix, *spawner_argv(self.home)],
             env=env,
             keep=(self.fence,),
         )
@@ -184,7 +183,7 @@ class ColdRunner:
 
     def _grounds(self) -> Grounds:
         lease = self._lease
-        python = _own_python()
+        python = os.path.realpath(sys.executable)
         interpreter = () if self.interpreter is None else self.interpreter.folders
         searched = [
             path
@@ -230,8 +229,3 @@ class ColdRunner:
             if not folder.startswith(start) or folder.startswith(links)
         ]
         return pyc_folder(self._cache, source, shared, python.executable + python.version)
-
-
-def _own_python() -> str:
-    """The interpreter under our virtual environment, which may lie in the person's tree."""
-    return os.path.realpath(sys.executable)

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import secrets
 import shutil
+import sys
 from pathlib import Path
 
 from becausal.domain.errors import CouldNotRun
@@ -30,6 +31,13 @@ def payload_home(cache: Path) -> Path:
     if not home.is_dir():
         _make(home, source, files)
     return home
+
+
+def spawner_argv(home: Path) -> list[str]:
+    """How a cold server starts: by the interpreter under our virtual environment, which may lie in
+    the person's tree, alone and untouched by anybody's environment."""
+    spawner = home / "becausal_payload" / "spawner.py"
+    return [os.path.realpath(sys.executable), "-I", "-S", str(spawner)]
 
 
 def _source() -> Path:

@@ -13,13 +13,13 @@ from becausal.domain.recording import Recording
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """One run asked of the lab. `seed` decides randomness inside the trial, `ticket` is given back."""
+    """One run asked of the lab. `seed` is the trial's randomness, `ticket` is given back."""
 
     ticket: int
     condition: Condition
     seed: int
     hash_seed: int = 0
-    """PYTHONHASHSEED: of the fresh process when cold, of the warm server it should run on when warm."""
+    """PYTHONHASHSEED: of the fresh process when cold, of its warm server when warm."""
 
 
 class Warming(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Lab(Protocol):
         """How many trials run at once."""
 
     def warming(self, condition: Condition) -> Warming:
-        """Try to prepare warm trials of this condition (whatever its warmth); the answer says why not."""
+        """Try to prepare warm trials of this condition; the answer says why not."""
 
     def run(self, orders: Sequence[Order]) -> Generator[tuple[Order, Recording], None, None]:
         """Run all orders, yielding each with its recording as it ends, in any order.
