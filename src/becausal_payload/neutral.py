@@ -38,6 +38,11 @@ class Neutraliser:
 
     def __init__(self) -> None:
         self.notes: List[str] = []
+        self.collected: List[Any] = []
+        """Items as they were found, before any plugin chose or shuffled them."""
+
+    def pytest_itemcollected(self, item: Any) -> None:
+        self.collected.append(item)
 
     @hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> Generator[None, None, None]:
@@ -62,6 +67,20 @@ def unfit(options: Any) -> str:
         if getattr(options, name, None):
             return "the command waits for a person (--%s)" % name.replace("use", "")
     return ""
+
+
+def shuffles(options: Any) -> bool:
+    """Whether pytest-randomly puts the tests in an order of its own."""
+    return bool(getattr(options, "randomly_reorganize", False)) and hasattr(
+        options, "randomly_seed"
+    )
+
+
+def order_is_fixed_at_start(options: Any) -> bool:
+    """Whether pytest-random-order shuffles, which it can do only once."""
+    return getattr(options, "random_order_bucket", None) not in (None, "none") or bool(
+        getattr(options, "random_order", False)
+    )
 
 
 def forget_cache(config: Any) -> None:

@@ -37,7 +37,7 @@ class OpenSession:
             raise
         except BaseException as failure:
             raise self._refusal(failure) from failure
-        self.notes = switch.notes
+        self.notes, self._collected = switch.notes, switch.collected
         self.items: Dict[str, List[Any]] = {}
         for item in self.session.items:
             self.items.setdefault(item.nodeid, []).append(item)
@@ -49,9 +49,10 @@ class OpenSession:
         reason = neutral.unfit(config.option)
         if reason:
             raise Refused("not-a-test-run", reason)
-        for name in ("randomly", "random_order"):
-            if _shuffles(config, name):
-                raise Refused("order-is-random", "a plugin shuffles the tests at collection")
+        if neutral.order_is_fixed_at_start(config.option):
+            raise Refused("order-is-random", "pytest-random-order shuffles the tests only once")
+        if neutral.shuffles(config.option):
+            switch.notes.append("pytest-randomly uses the seed of each trial, not the one it names")
         switch.switch_off(config.option)
         self.reports = TestReports(lambda record: self._emit(record))
         self.session = session_class.from_config(config)
@@ -72,9 +73,11 @@ class OpenSession:
     def run(self, order: Dict[str, Any], temp: str, emit: Any) -> int:
         """The second half, in a trial: run tests, end as pytest does, give its exit code."""
         self._emit = emit
-        if getattr(self.config.option, "randomly_seed", None) is not None:
+        if hasattr(self.config.option, "randomly_seed"):
             self.config.option.randomly_seed = int(order["seed"]) % 2**32
         tests: Optional[Sequence[str]] = order.get("tests")
+        if tests is None and neutral.shuffles(self.config.option):
+            self._shuffle_again()
         if tests is not None:
             self.session.items = [item for test in tests for item in self.items[test]]
             self.session.testscollected = len(self.session.items)
@@ -89,6 +92,16 @@ class OpenSession:
         finally:
             self._finish()
         return int(self.session.exitstatus)
+
+    def _shuffle_again(self) -> None:
+        """Let the plugins choose and order the tests anew, now by the seed of this trial."""
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        reporter.stats.pop("deselected", None)  # about to be counted again
+        items = list(self._collected)
+        self.config.hook.pytest_collection_modifyitems(
+            session=self.session, config=self.config, items=items
+        )
+        self.session.items = items
 
     def unknown(self, tests: Sequence[str]) -> List[str]:
         return [test for test in tests if test not in self.items]
@@ -175,11 +188,3 @@ def _import_pytest() -> Any:
             "pytest %s is not one of those that can be driven warm (6 to 9)" % pytest.__version__,
         )
     return pytest
-
-
-def _shuffles(config: Any, plugin: str) -> bool:
-    if plugin == "randomly":
-        return bool(getattr(config.option, "randomly_reorganize", False))
-    return getattr(config.option, "random_order_bucket", None) not in (None, "", "none") and bool(
-        getattr(config.option, "random_order", True)
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 from becausal_payload import raised
 from becausal_payload.hooks import hookimpl
@@ -26,6 +26,7 @@ class TestReports:
     def __init__(self, emit: Callable[[Record], None]) -> None:
         self._emit = emit
         self._open: Dict[Tuple[str, str], Record] = {}
+        self._given_up: Set[Tuple[str, str]] = set()
         self._runner = runner_folders()
 
     @hookimpl(hookwrapper=True)
@@ -55,7 +56,11 @@ class TestReports:
         key = (report.nodeid, str(getattr(worker, "id", "")))
         if report.outcome == "rerun":
             self._open.pop(key, None)
-            return
+            self._given_up.add(key)
+        elif report.when == "setup":
+            self._given_up.discard(key)
+        if key in self._given_up:
+            return  # an attempt that another one stands in for
         record = _record(report.nodeid, _outcome(report), report.duration, report)
         before = self._open.get(key)
         if before is not None:

@@ -82,9 +82,17 @@ class Project:
         self._runners.append(runner)
         return Served(self, runner, command)
 
-    def cold(self, *arguments: str, seed: int = 1, lines: bool = False, **more: str) -> Recording:
+    def cold(
+        self,
+        *arguments: str,
+        seed: int = 1,
+        lines: bool = False,
+        input: bytes | None = None,
+        **more: str,
+    ) -> Recording:
         command = self._command(arguments)
-        return self._place(command, more).run(self.order(command, seed, 0, 120.0, lines))
+        order = self.order(command, seed, 0, 120.0, lines)
+        return self._place(command, more).run(order, input=input)
 
     def order(
         self,

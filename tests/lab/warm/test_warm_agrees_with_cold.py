@@ -213,7 +213,7 @@ def test_exit_code():
 """,
     "process_of_its_own": """
 import __main__, sys
-def test_argv(): assert sys.argv[0].endswith("__main__.py") and "-q" in sys.argv
+def test_argv(): assert sys.argv[0].endswith("__main__.py") and "--color=no" in sys.argv
 def test_main(): assert __main__.__file__.endswith("__main__.py")
 def test_path(): assert not [p for p in sys.path if "becausal_payload" in p or "/payload/" in p]
 def test_modules(): assert "pytest" in sys.modules
@@ -230,7 +230,7 @@ def double(n):
 ''',
     "settings": """
 def test_ini(request): assert request.config.getini("little_word") == "hello"
-def test_option(request): assert request.config.getoption("verbose") == -1
+def test_option(request): assert request.config.getoption("verbose") == 0
 def test_cache(cache): cache.set("little/x", 1)
 """,
     "groups": """
@@ -294,7 +294,7 @@ def both(shared_project: Callable[..., Any], python: str) -> Both:
     files = {f"test_{name}.py": text for name, text in LITTLE.items()}
     files = {**files, "conftest.py": CONFTEST, "pytest.ini": INI}
     project = shared_project(files, python=python)
-    return project.warm("-q").run(), project.cold("-q")
+    return project.warm("--color=no").run(), project.cold("--color=no")
 
 
 @pytest.mark.parametrize("name", sorted(LITTLE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from typing import Any
 
@@ -293,3 +294,67 @@ def test_plugins_a_person_names_are_still_loaded(project: Any) -> None:
         project.cold(PYTEST_PLUGINS="helper"),
     ):
         assert [test.outcome for test in recording.tests] == ["passed"]
+
+
+@pytest.mark.parametrize(("arguments", "seen"), [((), "b''"), (("-s",), "b'given'")])
+def test_standard_input_reaches_tests_only_when_nothing_is_captured(
+    project: Any, arguments: tuple[str, ...], seen: str
+) -> None:
+    project.write({"test_in.py": SAYS + "import os\ndef test_it(): say(os.read(0, 9))\n"})
+    warm = project.warm(*arguments).run(input=b"given")
+    assert words(warm) == words(project.cold(*arguments, input=b"given")) == seen
+
+
+def test_output_of_a_trial_that_died_is_not_shown_by_the_next(project: Any) -> None:
+    project.write(
+        {
+            "test_out.py": "import os, random\ndef test_it():\n"
+            "    print('seen by', random.random())\n"
+            "    if random.random() < 0.5: os._exit(9)\n    assert 0\n"
+        }
+    )
+    served = project.warm()
+    dies, fails = (next(n for n in range(99) if _second(n) is low) for low in (True, False))
+    assert served.run(seed=dies).exit_code == 9
+    failed = served.run(seed=fails)
+    assert failed.exit_code == 1
+    assert failed.stdout.joined().count(b"seen by") == 2  # in the source shown, and printed
+
+
+def _second(seed: int) -> bool:
+    """Whether the second random number of a seed is low."""
+    generator = random.Random(seed)
+    generator.random()
+    return generator.random() < 0.5
+
+
+def test_temporary_folder_made_at_the_start_is_not_shared(project: Any) -> None:
+    project.write(
+        {
+            "conftest.py": "def pytest_sessionstart(session):\n"
+            "    session.config._tmp_path_factory.getbasetemp()\n",
+            "test_temp.py": SAYS + "def test_it(tmp_path): say(tmp_path)\n",
+        }
+    )
+    served = project.warm()
+    assert words(served.run()) != words(served.run())
+
+
+def test_only_the_last_attempt_of_a_rerun_test_is_told(project: Any) -> None:
+    """As pytest-rerunfailures does it: reports of an attempt, then all over again."""
+    project.write(
+        {
+            "conftest.py": "from _pytest.runner import runtestprotocol\n"
+            "def pytest_runtest_protocol(item, nextitem):\n"
+            "    log = item.ihook.pytest_runtest_logreport\n"
+            "    for report in runtestprotocol(item, nextitem=item, log=False):\n"
+            "        if report.failed: report.outcome = 'rerun'\n"
+            "        log(report=report)\n"
+            "    for report in runtestprotocol(item, nextitem=nextitem, log=False):\n"
+            "        log(report=report)\n"
+            "    return True\n",
+            "test_a.py": "def test_it(): assert 0\n",
+        }
+    )
+    for recording in (project.warm().run(), project.cold()):
+        assert [test.outcome for test in recording.tests] == ["failed"]
