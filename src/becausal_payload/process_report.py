@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
-from typing import Any, Dict, Optional
 
-from becausal_payload import imports, raised
+from becausal_payload import imports
+
+TYPE_CHECKING = False  # as in typing, whose import would cost every process of a trial 4 ms
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional
 
 
 def at_exit(folder: str, start: str) -> None:
@@ -20,8 +22,10 @@ def at_exit(folder: str, start: str) -> None:
     if isinstance(error, KeyboardInterrupt):
         # Our imports evaluated strings, which clears the interpreter's mark that it has to end by
         # SIGINT. Evaluating one that is interrupted sets it again.
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             exec("raise KeyboardInterrupt")
+        except KeyboardInterrupt:
+            return
 
 
 def write(
@@ -33,7 +37,7 @@ def write(
         "pid": os.getpid(),
         "argv": list(getattr(sys, "argv", [])),
         "imported": imports.imported_files(roots, program=program),
-        "raised": None if error is None else raised.describe(error, skip=_RUNPY),
+        "raised": None if error is None else _described(error),
     }
     name = "process-%d.json" % os.getpid()
     part = os.path.join(folder, ".part-" + name)
@@ -45,6 +49,12 @@ def write(
     except OSError:
         # The program may have changed root, user or limits: its own affair, and no failure of it.
         return
+
+
+def _described(error: BaseException) -> Dict[str, Any]:
+    from becausal_payload import raised  # few processes end so; the others need not pay for it
+
+    return raised.describe(error, skip=_RUNPY)
 
 
 def _uncaught() -> Optional[BaseException]:

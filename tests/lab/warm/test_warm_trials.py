@@ -337,7 +337,9 @@ def test_temporary_folder_made_at_the_start_is_not_shared(project: Any) -> None:
         }
     )
     served = project.warm()
-    assert words(served.run()) != words(served.run())
+    first, second = words(served.run()), words(served.run())
+    assert first != second
+    assert not os.path.exists(first)
 
 
 def test_only_the_last_attempt_of_a_rerun_test_is_told(project: Any) -> None:
