@@ -1,6 +1,6 @@
 """How fast a workspace switches, against `git worktree add`, on a repository of 8,000 files.
 
-Run: python bench/workspaces.py [--json] [--files N] [--turns N] [--folder DIR]
+Run: python bench/workspaces [--json] [--files N] [--turns N] [--folder DIR]
 The goal is a ratio of at least 8. Everything happens in a temporary folder.
 """
 
