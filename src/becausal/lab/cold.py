@@ -20,6 +20,7 @@ from becausal.lab.environment import Injection, person_environment, trial_enviro
 from becausal.lab.interpreter import Interpreter, editable_folders, find_interpreter
 from becausal.lab.payload_home import payload_home, spawner_argv
 from becausal.lab.pyc import pyc_folder
+from becausal.lab.recognise import PytestCommand, recognise
 from becausal.lab.recorded import add_side, recording_from
 from becausal.lab.redaction import Redactor
 from becausal.lab.server import Server, ServerDied
@@ -72,6 +73,8 @@ class ColdRunner:
         self.scratch.mkdir(parents=True)
         (self._cache / "pyc").mkdir(exist_ok=True)
         self.cwd = os.path.normpath(os.path.join(lease.top, command.cwd))
+        found = recognise(command.argv, self.person, self.cwd)
+        self._deaf = isinstance(found, PytestCommand) and not found.reads_environment
         self.interpreter = find_interpreter(command.argv, self.person, self.cwd)
         self.stage = build_stage(self._grounds(), network=network, bubblewrap=bubblewrap)
         self._injection = self._inject(source)
@@ -165,6 +168,9 @@ class ColdRunner:
         )
         if condition.lines:
             env["BECAUSAL_LINES"] = "1"
+        if self._deaf:
+            # With -I or -E it would not find the plugin on PYTHONPATH, and would end for that.
+            env["PYTEST_PLUGINS"] = self.person.get("PYTEST_PLUGINS", "")
         stdin = None
         if input is not None:
             stdin = str(folder / "input")

@@ -63,6 +63,8 @@ class Project:
         self.folder = folder / "project"
         self.folder.mkdir()
         self.top = self.folder
+        self.flags: tuple[str, ...] = ()
+        """Of the interpreter."""
         self._base, self._python, self._bubblewrap = folder, python, bubblewrap
         self._runners: list[WarmRunner | ColdRunner] = []
         self._tickets = 0
@@ -112,7 +114,7 @@ class Project:
             runner.close()
 
     def _command(self, arguments: tuple[str, ...]) -> Command:
-        return Command(argv=(self._python, "-m", "pytest", *arguments))
+        return Command(argv=(self._python, *self.flags, "-m", "pytest", *arguments))
 
     def _place(self, command: Command, more: Mapping[str, str]) -> ColdRunner:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}

@@ -360,3 +360,19 @@ def test_only_the_last_attempt_of_a_rerun_test_is_told(project: Any) -> None:
     )
     for recording in (project.warm().run(), project.cold()):
         assert [test.outcome for test in recording.tests] == ["failed"]
+
+
+@pytest.mark.parametrize("flags", [("-I",), ("-E", "-B"), ("-X", "dev", "-W", "error"), ("-O",)])
+def test_flags_of_the_interpreter_are_kept(project: Any, flags: tuple[str, ...]) -> None:
+    project.flags = flags
+    project.write(
+        {
+            "test_a.py": SAYS + "import sys\n"
+            "def test_it(): say((sys.flags.isolated, sys.flags.optimize, sys.flags.dev_mode))\n"
+        }
+    )
+    warm, cold = project.warm("-p", "no:asyncio").run(), project.cold("-p", "no:asyncio")
+    assert (warm.exit_code, cold.exit_code) == (1, 1)
+    expected = str((int("-I" in flags), int("-O" in flags), "dev" in flags))
+    assert words(warm) == expected
+    assert expected.encode() in cold.stdout.joined()
