@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from becausal.casework.dossier import dossier
 from becausal.casework.report import report, shown_failure
 from becausal.casework.reproduce import reproduce
-from becausal.casework.reproduction_map import PLAIN, clip, percent, reproduction_map
+from becausal.casework.reproduction_map import clip, percent, reproduction_map
 from becausal.casework.request import Request
 from becausal.casework.transfer import Exported, export
 from becausal.domain.identity import bytes_id
@@ -20,11 +20,11 @@ from becausal.testing.memory_store import MemoryStore
 from becausal.testing.simulated_lab import Truth
 
 
-def drawn(make_bench: Any, request: Request, truth: Truth, marks: Any = None) -> str:
+def drawn(make_bench: Any, request: Request, truth: Truth) -> str:
     bench = make_bench(truth)
     done = reproduce(bench, request)
     raised = shown_failure(bench.store, done.conducted.trials)
-    return reproduction_map(done.dossier, done.finding, raised, marks)
+    return reproduction_map(done.dossier, done.finding, raised)
 
 
 def test_the_map_fits_seventy_columns_and_twenty_lines(make_bench: Any, request_: Request) -> None:
@@ -45,10 +45,6 @@ def test_the_map_names_the_failure_and_its_own_frames(make_bench: Any, request_:
     assert "✗ AssertionError" in text
     assert "tests/test_simulated.py:4 test_it" in text
     assert "● consistent" in text
-
-
-def test_the_plain_map_is_ascii(make_bench: Any, request_: Request) -> None:
-    assert drawn(make_bench, request_, Truth(failing=0.4), PLAIN).isascii()
 
 
 def test_a_disagreement_is_drawn(make_bench: Any, request_: Request) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 
 from becausal.casework.dossier import Dossier
 from becausal.domain.finding import Reproduction, Stratum
@@ -14,46 +13,22 @@ BAR = 20
 FRAMES = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Marks:
-    """The signs of the drawing; terminals without Unicode get the plain ones."""
-
-    confirmed: str = "●"
-    suspected: str = "○"
-    divergence: str = "✗"
-    full: str = "█"
-    empty: str = "░"
-    branch: str = "├─"
-    last: str = "╰─"
-    stem: str = "│"
+CONFIRMED, SUSPECTED, DIVERGENCE = "●", "○", "✗"
+FULL, EMPTY = "█", "░"
+BRANCH, LAST, STEM = "├─", "╰─", "│"
 
 
-PLAIN = Marks(
-    confirmed="*",
-    suspected="o",
-    divergence="x",
-    full="#",
-    empty=".",
-    branch="|-",
-    last="`-",
-    stem="|",
-)
-
-
-def reproduction_map(
-    view: Dossier, finding: Reproduction, raised: Raised | None, marks: Marks | None = None
-) -> str:
+def reproduction_map(view: Dossier, finding: Reproduction, raised: Raised | None) -> str:
     """Draw it: the command, each stratum with its rate, the failure and where it shows."""
-    marks = marks or Marks()
-    lines = [shlex.join(view.opened.command.argv), marks.stem]
+    lines = [shlex.join(view.opened.command.argv), STEM]
     strata = [s for s in finding.strata if _ran(s)]
-    lines += [_stratum(s, marks, last=s is strata[-1]) for s in strata]
-    lines += ["", _verdict(finding, marks)]
+    lines += [_stratum(s, last=s is strata[-1]) for s in strata]
+    lines += ["", _verdict(finding)]
     if finding.disagreement is not None:
-        lines.append(f"{marks.divergence} {' and '.join(finding.disagreement.between)} disagree:")
+        lines.append(f"{DIVERGENCE} {' and '.join(finding.disagreement.between)} disagree:")
         lines.append(f"  {finding.disagreement.detail}")
     if view.symptom is not None and finding.verdict in ("consistent", "intermittent"):
-        lines += [f"{marks.divergence} {view.symptom.kind}: {view.symptom.message}".rstrip(": ")]
+        lines += [f"{DIVERGENCE} {view.symptom.kind}: {view.symptom.message}".rstrip(": ")]
         lines += _frames(raised)
     return "\n".join(clip(line) for line in lines)
 
@@ -68,12 +43,12 @@ def _ran(stratum: Stratum) -> bool:
     return bool(stratum.trials or stratum.otherwise or stratum.timed_out or stratum.could_not_run)
 
 
-def _stratum(stratum: Stratum, marks: Marks, *, last: bool) -> str:
+def _stratum(stratum: Stratum, *, last: bool) -> str:
     rate = stratum.rate or 0.0
     filled = round(rate * BAR)
     if 0 < stratum.failures < stratum.trials:
         filled = min(max(filled, 1), BAR - 1)
-    bar = marks.full * filled + marks.empty * (BAR - filled)
+    bar = FULL * filled + EMPTY * (BAR - filled)
     others = [
         f"{count} {name}"
         for count, name in (
@@ -84,13 +59,12 @@ def _stratum(stratum: Stratum, marks: Marks, *, last: bool) -> str:
         if count
     ]
     tail = "  ".join([f"{stratum.failures}/{stratum.trials} failed", *others])
-    return f"{marks.last if last else marks.branch} {stratum.mode:<5} {bar} {tail}"
+    return f"{LAST if last else BRANCH} {stratum.mode:<5} {bar} {tail}"
 
 
-def _verdict(finding: Reproduction, marks: Marks) -> str:
+def _verdict(finding: Reproduction) -> str:
     low, high = finding.main.interval
-    sure = marks.confirmed if finding.verdict == "consistent" else marks.suspected
-    sure = marks.confirmed if finding.verdict == "intermittent" else sure
+    sure = CONFIRMED if finding.verdict in ("consistent", "intermittent") else SUSPECTED
     if finding.main.rate is None:
         return f"{sure} {finding.verdict}"
     span = f"rate {percent(finding.main.rate)}, between {percent(low)} and {percent(high)}"

@@ -1,4 +1,4 @@
-"""`becausal case …`: reading the cases of a project."""
+"""`becausal case …`: reading one case."""
 
 from __future__ import annotations
 
@@ -9,52 +9,53 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from becausal.casework.dossier import Dossier, dossier
+from becausal.casework.dossier import dossier
+from becausal.casework.reproduction_map import clip, percent
+from becausal.cli.case_list import row
 from becausal.cli.output import emit
 from becausal.domain.errors import BecausalError
-from becausal.domain.identity import content_id
-from becausal.wiring import open_case, open_cases, tool_version
+from becausal.domain.finding import Reproduction, as_plain
+from becausal.wiring import open_case, tool_version
 
-Json = Annotated[bool, Parameter(negative="")]
-Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
-
-
-def list_cases(*, json: Json = False) -> int:
-    """List all cases of this project."""
-    with open_cases(os.getcwd()) as store:
-        views = [] if store is None else [dossier(store, case) for case in store.cases()]
-    rows = [_row(view) for view in views]
-    lines = [
-        f"{row['case']:<6} {row['status']:<15} {row['failure'] or row['command']}"[:70]
-        for row in rows
-    ]
-    emit({"cases": rows}, "\n".join(lines) or "no cases yet", as_json=json)
-    return 0
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE")]
 
 
-def show(case: str, /, *, json: Json = False) -> int:
-    """Show what is known of a case."""
-    from becausal.domain.finding import as_plain
+def show(case: str, /, *, json: bool = False) -> int:
+    """Show what is known of a case.
 
+    Parameters
+    ----------
+    json
+        Print one JSON object on standard output.
+    """
     with open_case(os.getcwd(), case) as store:
         view = dossier(store, case)
         counts = _outcomes(store.trials(case))
-    record = {**_row(view), "dossier": as_plain(view), "trials": counts}
-    lines = [f"{view.case}  {view.status}", f"command  {shlex.join(view.opened.command.argv)}"]
+    record = {**row(view), "dossier": as_plain(view), "trials": counts}
+    lines = [f"{view.case}  {view.status}", "", f"command  {shlex.join(view.opened.command.argv)}"]
     if view.symptom is not None:
-        lines.append(f"failure  {view.symptom.kind}: {view.symptom.message}")
+        lines.append(f"failure  {record['failure']}")
         lines += [f"         in {frame}" for frame in view.symptom.frames[-4:]]
-    for established in view.findings:
-        lines.append(f"finding  {_finding_line(established.finding)}  [{established.search}]")
-    lines += [f"unfinished {search}" for search in view.unfinished]
-    lines.append("trials   " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    lines += [f"finding  {_told(established.finding)}" for established in view.findings]
+    if view.unfinished:
+        lines.append("         interrupted: the same command goes on where it was")
+    lines.append("trials   " + (", ".join(f"{n} {name}" for name, n in counts.items()) or "none"))
+    lines += [f"note     {note}" for note in view.notes]
     lines += ["", f"next: becausal case report {case}"]
-    emit(record, "\n".join(lines), as_json=json)
+    emit(record, "\n".join(map(clip, lines)), as_json=json)
     return 0
 
 
-def show_report(case: str, /, *, output: Output = None, json: Json = False) -> int:
-    """Write the report of a case in Markdown."""
+def show_report(case: str, /, *, output: Output = None, json: bool = False) -> int:
+    """Write the report of a case in Markdown.
+
+    Parameters
+    ----------
+    output
+        Write into this file instead of standard output.
+    json
+        Print one JSON object on standard output.
+    """
     from becausal.casework.report import report
 
     with open_case(os.getcwd(), case) as store:
@@ -62,8 +63,16 @@ def show_report(case: str, /, *, output: Output = None, json: Json = False) -> i
     return _deliver({"case": case, "report": text}, text, output, as_json=json)
 
 
-def export_case(case: str, /, *, output: Output = None, json: Json = False) -> int:
-    """Write a case with its artifacts as one JSON document."""
+def export_case(case: str, /, *, output: Output = None, json: bool = False) -> int:
+    """Write a case with its artifacts as one JSON document.
+
+    Parameters
+    ----------
+    output
+        Write into this file instead of standard output.
+    json
+        Print one JSON object on standard output.
+    """
     import msgspec
 
     from becausal.casework.transfer import export
@@ -75,8 +84,16 @@ def export_case(case: str, /, *, output: Output = None, json: Json = False) -> i
     return _deliver(record, text, output, as_json=json)
 
 
-def write_script(case: str, /, *, output: Output = None, json: Json = False) -> int:
-    """Write one file that shows the failure without becausal."""
+def write_script(case: str, /, *, output: Output = None, json: bool = False) -> int:
+    """Write one file that shows the failure without becausal.
+
+    Parameters
+    ----------
+    output
+        Write into this file instead of standard output.
+    json
+        Print one JSON object on standard output.
+    """
     from becausal.casework.script import script
 
     with open_case(os.getcwd(), case) as store:
@@ -111,20 +128,6 @@ def _deliver(
     return 0
 
 
-def _row(view: Dossier) -> dict[str, Any]:
-    symptom = view.symptom
-    return {
-        "case": view.case,
-        "status": view.status,
-        "command": shlex.join(view.opened.command.argv),
-        "failure": None if symptom is None else f"{symptom.kind}: {symptom.message}".rstrip(": "),
-        "signature": None if symptom is None else content_id(symptom),
-        "unfinished": list(view.unfinished),
-        "opened_at": view.opened_at,
-        "changed_at": view.changed_at,
-    }
-
-
 def _outcomes(trials: tuple[Any, ...]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for trial in trials:
@@ -132,6 +135,10 @@ def _outcomes(trials: tuple[Any, ...]) -> dict[str, int]:
     return counts
 
 
-def _finding_line(finding: Any) -> str:
+def _told(finding: Reproduction) -> str:
+    """A finding on one line."""
     main = finding.main
-    return f"{finding.verdict}: {main.failures}/{main.trials} {main.mode}"
+    counted = f"{finding.verdict}: {main.failures} of {main.trials} {main.mode} runs failed"
+    if main.rate is None or not main.failures:
+        return counted
+    return f"{counted} ({percent(main.rate)})"

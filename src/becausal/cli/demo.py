@@ -21,8 +21,8 @@ from becausal.wiring import open_bench, sample_command, sample_project
 
 def demo(
     *,
-    keep: Path | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    keep: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    json: bool = False,
 ) -> int:
     """Investigate a sample project with a bug, in a temporary folder.
 
@@ -31,7 +31,7 @@ def demo(
     keep
         A new folder to make the project in, and to leave it there.
     json
-        One JSON object on standard output.
+        Print one JSON object on standard output.
     """
     with ExitStack() as stack:
         folder = _folder(keep, stack)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from becausal.cli.output import emit
 from becausal.domain.errors import COULD_NOT_RUN, DONE
 from becausal.wiring import cache_folder, health
 
-Flag = Annotated[bool, Parameter(negative="")]
 
-
-def doctor(*, clean: Flag = False, everything: Flag = False, json: Flag = False) -> int:
+def doctor(*, clean: bool = False, everything: bool = False, json: bool = False) -> int:
     """Say what works on this machine; list and clean workspaces.
 
     Parameters
@@ -24,7 +20,7 @@ def doctor(*, clean: Flag = False, everything: Flag = False, json: Flag = False)
     everything
         With --clean: also damaged workspaces, and what was captured of uncommitted work.
     json
-        One JSON object on standard output.
+        Print one JSON object on standard output.
     """
     cache = cache_folder()
     found = health(cache, clean=clean, everything=everything)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from becausal.domain.errors import DONE, INTERRUPTED, BecausalError, WrongUse
+from becausal.domain.errors import DONE, INTERRUPTED, BecausalError
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -14,43 +14,52 @@ if TYPE_CHECKING:
 HELP = "Turns a failing command into a proven cause, by experiment."
 
 COMMANDS = {
-    "reproduce": ("reproduce:reproduce", "Measure how often a command fails, and how surely."),
-    "investigate": ("investigate:investigate", "Find out all one can about a failing command."),
-    "doctor": ("doctor:doctor", "Say what works on this machine; list and clean workspaces."),
-    "demo": ("demo:demo", "Investigate a sample project with a bug, in a temporary folder."),
+    "reproduce": (
+        "reproduce:reproduce",
+        "Measure how often a command fails, and how sure that is.",
+    ),
+    "investigate": ("investigate:investigate", "Open a case: observe, reproduce, report."),
+    "doctor": ("doctor:doctor", "Say what works here; list and clean workspaces."),
+    "demo": ("demo:demo", "Investigate a sample project, in a temporary folder."),
 }
 CASE = "case"
+HELP_FLAGS = frozenset({"--help", "-h"})
 CASE_HELP = "Read the cases of this project."
 CASE_COMMANDS = {
-    "list": ("cases:list_cases", "List all cases."),
+    "list": ("case_list:list_cases", "List the cases of this project."),
     "show": ("cases:show", "Show what is known of a case."),
     "report": ("cases:show_report", "Write the report of a case in Markdown."),
-    "export": ("cases:export_case", "Write a case with its artifacts as one document."),
-    "script": ("cases:write_script", "Write one file that shows the failure without becausal."),
+    "export": ("cases:export_case", "Write a case with its artifacts as one JSON document."),
+    "script": ("cases:write_script", "Write one file that shows the failure by itself."),
 }
 
 
 def application() -> App:
     """All commands; their modules are imported when they are run."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
-    app = App(name="becausal", help=HELP, version=_version, help_format="plaintext")
-    for name, (place, text) in COMMANDS.items():
-        app.command(f"becausal.cli.{place}", name=name, help=text)
-    case = App(name=CASE, help=CASE_HELP)
-    for name, (place, text) in CASE_COMMANDS.items():
-        case.command(f"becausal.cli.{place}", name=name, help=text)
+    # What a parser says of itself comes from here and help.py: it shows neither help nor version.
+    app = App(
+        name="becausal",
+        help_flags=(),
+        version_flags=(),
+        default_parameter=Parameter(negative=""),
+    )
+    for name, (place, _) in COMMANDS.items():
+        app.command(f"becausal.cli.{place}", name=name)
+    case = App(name=CASE, help_flags=(), version_flags=())
+    for name, (place, _) in CASE_COMMANDS.items():
+        case.command(f"becausal.cli.{place}", name=name)
     app.command(case)
     return app
 
 
 def run(words: Sequence[str] | None = None) -> int:
     """Run one command; answers its exit code."""
-    words = list(sys.argv[1:] if words is None else words)
-    options = words[: words.index("--")] if "--" in words else words
-    as_json = "--json" in options
+    own, studied = _divided(list(sys.argv[1:] if words is None else words))
+    as_json = "--json" in own
     try:
-        code = _call(words)
+        code = _call(own, studied)
         sys.stdout.flush()
         return code
     except BecausalError as error:
@@ -63,34 +72,60 @@ def run(words: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def overview(words: Sequence[str]) -> str | None:
+def _divided(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """Our own words, and those after two dashes: the command under study."""
+    if "--" not in words:
+        return words, None
+    place = words.index("--")
+    return words[:place], words[place + 1 :]
+
+
+def overview(own: Sequence[str]) -> str | None:
     """The help on commands, where that is all that is asked: read often, so it costs no import."""
-    asked = [word for word in words if word not in ("--help", "-h")]
+    asked = [word for word in own if word not in HELP_FLAGS]
     if asked not in ([], [CASE]):
         return None
     commands = CASE_COMMANDS if asked else {**COMMANDS, CASE: ("", CASE_HELP)}
     usage = f"becausal {CASE} COMMAND" if asked else "becausal COMMAND"
     lines = [f"usage: {usage} [OPTIONS]", "", CASE_HELP if asked else HELP, ""]
     lines += [f"  {name:<12} {text}" for name, (_, text) in commands.items()]
-    return "\n".join([*lines, "", f"{usage} --help tells of one; --version of this program."])
+    return "\n".join([*lines, "", f"{usage} --help tells of one command."])
 
 
-def _call(words: list[str]) -> int:
-    text = overview(words)
+def _call(own: list[str], studied: list[str] | None) -> int:
+    """Run the command that our own words name, on the words after two dashes."""
+    text = f"becausal {_version()}" if own == ["--version"] else overview(own)
     if text is not None:
         sys.stdout.write(text + "\n")
         return DONE
+    if studied is None and own in ([CASE, "list"], [CASE, "list", "--json"]):
+        # Asked for all the time, by people and programs: the parser would cost most of it.
+        from becausal.cli.case_list import list_cases
+
+        return list_cases(json="--json" in own)
+    return _parsed(own, studied)
+
+
+def _parsed(own: list[str], studied: list[str] | None) -> int:
     from cyclopts import CycloptsError
 
+    from becausal.cli.misuse import misuse, require_dashes
+
     app = application()
-    app.suppress_keyboard_interrupt = False
+    words = own if studied is None else [*own, "--", *studied]
     try:
-        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        if not HELP_FLAGS.isdisjoint(own):
+            from becausal.cli.help import help_text
+
+            wanted = [word for word in own if word not in HELP_FLAGS]
+            sys.stdout.write(help_text(app, wanted) + "\n")
+            return DONE
+        command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise WrongUse(
-            "usage", str(error), value=" ".join(words), hint="becausal --help lists the commands"
-        ) from error
-    return result if isinstance(result, int) else DONE
+        raise misuse(error, words) from error
+    require_dashes(bound.arguments.get("command", ()), studied or (), own[0])
+    code: int = command(*bound.args, **bound.kwargs)
+    return code
 
 
 def _tell(error: BecausalError, *, as_json: bool) -> int:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, TextIO
 
 import msgspec
 
 from becausal.domain.errors import BecausalError
+
+_SIGNS = "●○✗█░├╰─│…×"
+_PLAIN = str.maketrans(_SIGNS, "*ox#.|`-|~x")
+"""What stands for each sign where it cannot be shown: as wide, so that drawings hold together."""
 
 
 def emit(record: dict[str, Any], text: str, *, as_json: bool) -> None:
@@ -35,15 +40,25 @@ def show_error(error: BecausalError, *, as_json: bool) -> None:
 
 def write(stream: TextIO, text: str) -> None:
     """Print text that may hold words of the program under study."""
-    encoding = stream.encoding or "utf-8"
+    encoding = encoding_of(stream)
+    if not drawable(encoding):
+        text = text.translate(_PLAIN)
     harmless = "".join(c if c.isprintable() or c in "\n\t" else _spelt(c) for c in text)
     stream.write(harmless.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def unicode_drawn(stream: TextIO) -> bool:
-    """Whether the stream can show the signs of our drawings."""
+def encoding_of(stream: TextIO) -> str:
+    """What the reader of a stream understands; in the C locale Python writes UTF-8 all the same."""
+    chosen = [os.environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG")]
+    if next(filter(None, chosen), "") in ("C", "POSIX"):
+        return "ascii"
+    return stream.encoding or "utf-8"
+
+
+def drawable(encoding: str) -> bool:
+    """Whether the signs of our drawings can be written in it."""
     try:
-        "●○✗█░├╰…".encode(stream.encoding or "ascii")
+        _SIGNS.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True

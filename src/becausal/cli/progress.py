@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TextIO
 
+from becausal.casework.reproduction_map import clip
+from becausal.cli.output import write
 from becausal.ports.progress import Progress
 
 PATIENCE = 2.0
@@ -30,7 +32,7 @@ class TerminalProgress(Progress):
 
     def advance(self, done: int, total: int, learning: str) -> None:
         filled = BAR * done // total if total else 0
-        bar = "█" * filled + "░" * (BAR - filled)
+        bar = "█" * filled + "░" * (BAR - filled) if total else ""
         self._show(f"{self._what} {bar} {done}/{total}  {learning}", forced=done == total)
 
     def end(self) -> None:
@@ -44,7 +46,8 @@ class TerminalProgress(Progress):
         if now - self._began < PATIENCE or (now - self._shown_at < EVERY and not forced):
             return
         self._shown_at, self._shown = now, True
-        self._stream.write("\r\x1b[K" + line[:78])
+        self._stream.write("\r\x1b[K")
+        write(self._stream, clip(line))
         self._stream.flush()
 
 

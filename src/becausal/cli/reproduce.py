@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated, Any
-
-from cyclopts import Parameter
 
 from becausal.casework.report import shown_failure
 from becausal.casework.reproduce import Reproduced
 from becausal.casework.reproduce import reproduce as run_chapter
-from becausal.casework.reproduction_map import PLAIN, Marks, percent, reproduction_map
-from becausal.cli.output import emit, unicode_drawn
+from becausal.casework.reproduction_map import WIDTH, percent, reproduction_map
+from becausal.cli.output import emit
 from becausal.cli.progress import progress
-from becausal.cli.study import CommandWords, Study
+from becausal.cli.study import CommandWords, Study, named
 from becausal.domain.errors import COULD_NOT_RUN, DONE, NO, WrongUse
 from becausal.domain.finding import Reproduction, as_plain
+from becausal.domain.recording import Raised
 from becausal.domain.signature import Signature
 from becausal.domain.trial import Trial
 from becausal.wiring import open_bench
@@ -22,9 +22,9 @@ from becausal.wiring import open_bench
 
 def reproduce(
     *command: CommandWords,
+    runs: Annotated[int | None, named("N")] = None,
+    cold: bool = False,
     study: Study | None = None,
-    runs: int | None = None,
-    cold: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Measure how often a command fails, and how sure that is.
 
@@ -33,9 +33,9 @@ def reproduce(
     Parameters
     ----------
     runs
-        Exactly so many new runs; otherwise as many as the answer needs.
+        Exactly N new runs; without it, as many as the answer needs.
     cold
-        Only fresh processes, no warm ones.
+        Only fresh processes: no warm ones.
     """
     study = study or Study()
     if runs is not None and runs < 1:
@@ -114,24 +114,30 @@ def notes(done: Reproduced) -> list[str]:
     return [*done.snapshot.notes, *sorted(said)]
 
 
-def told(done: Reproduced, raised: Any) -> str:
+def told(done: Reproduced, raised: Raised | None) -> str:
     """The finding for people."""
-    import sys
-
-    marks = Marks() if unicode_drawn(sys.stdout) else PLAIN
     finding = done.finding
-    lines = [f"case {done.dossier.case}", ""]
-    lines += [reproduction_map(done.dossier, finding, raised, marks), ""]
+    drawn = reproduction_map(done.dossier, finding, raised)
+    lines = [f"case {done.dossier.case}", "", drawn, ""]
+    said: list[str] = []
     if done.conducted.recorded_before:
-        lines.append(f"went on from {done.conducted.recorded_before} recorded trials")
+        said.append(f"went on from {done.conducted.recorded_before} recorded runs")
     for level, runs in finding.gone_runs:
-        lines.append(f"gone, {percent(level)} sure: {runs} clean runs in a row")
+        said.append(f"gone, {percent(level)} sure: {runs} clean runs in a row")
     if finding.stopped == "seconds":
-        lines.append("the time given ended first; a longer --seconds narrows the interval")
+        said.append("the time given ended first; a longer --seconds narrows the interval")
     if not done.warming.possible and finding.mode == "cold":
-        lines.append(f"fresh processes only: {done.warming.reason}")
+        said.append(f"fresh processes only: {done.warming.reason}")
     if not finding_failed(finding):
-        lines += [f"{count} × {reason}" for reason, count in reasons(done.conducted.trials).items()]
-    lines += [f"note: {note}" for note in notes(done)]
+        said += [f"{count} × {reason}" for reason, count in reasons(done.conducted.trials).items()]
+    said += [f"note: {note}" for note in notes(done)]
+    lines += [line for each in said for line in _wrapped(each)]
     lines += ["", f"next: becausal case show {done.dossier.case}"]
     return "\n".join(lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Within the width of the drawing; a word that is longer, such as a path, stays whole."""
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )

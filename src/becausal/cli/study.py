@@ -16,9 +16,12 @@ from becausal.domain.errors import WrongUse
 from becausal.inquiry.measure import check_criterion
 from becausal.inquiry.size import parse_size
 
-CommandWords = Annotated[
-    str, Parameter(help="The command under study, after two dashes.", allow_leading_hyphen=True)
-]
+CommandWords = Annotated[str, Parameter(show=True)]
+
+
+def named(metavar: str, *names: str) -> Parameter:
+    """An option whose value is called so in the help."""
+    return Parameter(name=list(names) or None, metavar=metavar)
 
 
 @Parameter(name="*")
@@ -26,34 +29,36 @@ CommandWords = Annotated[
 class Study:
     """What is studied, and what counts as its failure."""
 
-    fail_if: str = ""
-    """`hang`, or a measure: 'seconds > 2', 'max_rss > 500M', 'match(r"p95=(\\d+)") > 80'."""
-    fail_when: str = ""
-    """A regular expression; the command fails when its output has a match."""
-    fail_exit: int | None = None
-    """The command fails when it ends with this code."""
-    tree: Literal["worktree", "head"] = "worktree"
-    """The code as it is now, or as it was committed."""
-    env: tuple[str, ...] = ()
-    """A change to the environment: NAME=value, or -NAME to take one away. May be repeated."""
-    input: Path | None = None
-    """A file given to the command as standard input; otherwise the input is empty."""
-    no_network: Annotated[bool, Parameter(negative="")] = False
+    fail_if: Annotated[str, named("RULE")] = ""
+    """What counts as the failure: `hang`, or a measure beyond a limit, such as 'seconds > 2',
+    'max_rss > 500M' or 'match(r"p95=(\\d+)") > 80'."""
+    fail_when: Annotated[str, named("REGEX")] = ""
+    """The command fails when its output has a match of this regular expression."""
+    fail_exit: Annotated[int | None, named("CODE")] = None
+    """The command fails when it ends with this exit code."""
+    tree: Annotated[Literal["worktree", "head"], named("worktree|head")] = "worktree"
+    """The code as it is now, uncommitted work included (the default), or as committed."""
+    env: Annotated[tuple[str, ...], named("CHANGE")] = ()
+    """A change to the environment: NAME=value sets a variable, --env=-NAME takes one away.
+    May be repeated."""
+    input: Annotated[Path | None, named("FILE")] = None
+    """What the command reads on standard input; - for ours. Without it, the input is empty."""
+    no_network: bool = False
     """Run the command without network, where this machine's sandbox can."""
-    timeout: float = 600.0
-    """Seconds after which one run is stopped."""
-    memory: str | None = None
-    """Memory that one run may ask for, such as 2G."""
-    case: str | None = None
+    timeout: Annotated[float, named("SECONDS")] = 600.0
+    """Stop a single run after this time; 600 by default."""
+    memory: Annotated[str | None, named("SIZE")] = None
+    """Memory that a single run may ask for, such as 2G."""
+    case: Annotated[str | None, named("CASE")] = None
     """Join this case, whatever the command."""
-    new: Annotated[bool, Parameter(negative="")] = False
+    new: bool = False
     """Open a new case, though there is one for this command."""
-    seconds: float | None = None
-    """Time that may be spent in all."""
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None
-    """Trials at once; by default one for each processor."""
-    json: Annotated[bool, Parameter(negative="")] = False
-    """One JSON object on standard output."""
+    seconds: Annotated[float | None, named("SECONDS")] = None
+    """Time that may be spent on all runs together."""
+    jobs: Annotated[int | None, named("N", "--jobs", "-j")] = None
+    """Runs at once; by default one for each processor."""
+    json: bool = False
+    """Print one JSON object on standard output."""
 
     def request(self, argv: tuple[str, ...]) -> Request:
         criterion = Criterion(

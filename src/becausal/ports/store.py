@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from becausal.domain.errors import BecausalError
+from becausal.domain.errors import BecausalError, WrongUse
 from becausal.domain.journal import AnyEvent, CaseOpened, Entry
 from becausal.domain.trial import Trial, TrialKey
 
@@ -59,11 +59,11 @@ class Store(Artifacts, Protocol):
     def close(self) -> None: ...
 
 
-def case_unknown(case: str, known: Sequence[str]) -> BecausalError:
+def case_unknown(case: str, known: Sequence[str]) -> WrongUse:
     """What every store raises for a case it does not have."""
     last = ", ".join(known[-5:])
-    hint = f"the latest are {last}" if known else "no case was opened yet"
-    return BecausalError("case-unknown", "there is no such case", value=case, hint=hint)
+    hint = f"the latest: {last}; becausal case list shows all" if known else "no case was opened yet"
+    return WrongUse("case-unknown", "there is no such case", value=case, hint=hint)
 
 
 def recorded_twice(case: str, key: TrialKey) -> BecausalError:
