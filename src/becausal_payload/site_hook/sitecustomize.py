@@ -4,6 +4,7 @@ Written for any Python, 2 included: programs under study start whatever interpre
 It chains to the program's own sitecustomize, takes its own folder off sys.path again (the package
 `becausal_payload` stays importable), and asks for a report at exit.
 """
+
 import os
 import sys
 
