@@ -41,7 +41,8 @@ def open_bench(
     repository = open_repository(Path(request.folder), cache)
     store = open_store(store_folder(Path(repository.top)))
     try:
-        lab = LocalLab(repository, cache, artifacts=store, width=width)
+        environment = {**os.environ, **dict(request.secrets)}
+        lab = LocalLab(repository, cache, artifacts=store, width=width, environment=environment)
         try:
             yield Bench(
                 store=store,
@@ -57,6 +58,18 @@ def open_bench(
             lab.close()
     finally:
         store.close()
+
+
+def part_secrets(
+    changes: tuple[tuple[str, str | None], ...],
+) -> tuple[tuple[tuple[str, str | None], ...], tuple[tuple[str, str], ...]]:
+    """Declared changes with secrets masked, as they may be written down; and the secrets."""
+    from becausal.domain.condition import secret_mask
+    from becausal.lab.redaction import looks_secret
+
+    secrets = {name: value for name, value in changes if value and looks_secret(name)}
+    masked = [(name, secret_mask(name) if name in secrets else value) for name, value in changes]
+    return tuple(masked), tuple(secrets.items())
 
 
 @contextmanager

@@ -23,6 +23,9 @@ class Request:
     criterion: Criterion = field(default_factory=Criterion)
     tree: TreeChoice = "worktree"
     environment: tuple[tuple[str, str | None], ...] = ()
+    """Declared changes, secrets masked: they are written down."""
+    secrets: tuple[tuple[str, str], ...] = ()
+    """What the masks stand for; only the lab gets these."""
     input: bytes | None = None
     network: bool = True
     timeout: float = 600.0

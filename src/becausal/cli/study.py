@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from becausal.domain.criterion import Criterion
 from becausal.domain.errors import WrongUse
 from becausal.inquiry.measure import check_criterion
 from becausal.inquiry.size import parse_size
+from becausal.wiring import part_secrets
 
 CommandWords = Annotated[str, Parameter(show=True)]
 
@@ -68,12 +70,14 @@ class Study:
         _positive("--timeout", self.timeout)
         _positive("--seconds", self.seconds)
         _positive("--jobs", self.jobs)
+        environment, secrets = part_secrets(_environment(self.env))
         return Request(
             argv=argv,
             folder=os.getcwd(),
             criterion=criterion,
             tree=self.tree,
-            environment=_environment(self.env),
+            environment=environment,
+            secrets=secrets,
             input=None if self.input is None else _read(self.input),
             network=not self.no_network,
             timeout=self.timeout,
@@ -93,7 +97,7 @@ def _environment(words: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
 
 
 def _positive(name: str, value: float | None) -> None:
-    if value is not None and not value > 0:
+    if value is not None and not 0 < value < math.inf:
         raise WrongUse(
             "not-positive",
             f"{name} takes a number above zero",

@@ -11,6 +11,11 @@ from becausal.domain.identity import content_id
 Warmth = Literal["warm", "cold"]
 
 
+def secret_mask(name: str) -> str:
+    """What stands for the value of a variable that must not be written down."""
+    return f"[secret:{name}]"
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The code a trial runs: a commit, and the uncommitted work over it."""
 
@@ -47,7 +52,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     command: Command
     environment: tuple[tuple[str, str | None], ...] = ()
-    """Declared changes to the person's environment, sorted; None takes a variable away."""
+    """Declared changes to the person's environment, sorted; None takes a variable away, and a
+    `secret_mask` says that the lab was given the value apart."""
     input: str | None = None
     """Artifact given on standard input; None: standard input is empty."""
     seed: int | None = None

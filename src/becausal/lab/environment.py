@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from becausal.domain.condition import secret_mask
+from becausal.domain.errors import WrongUse
 from becausal.lab.stage import Stage
 
 PLUGIN = "becausal_payload.report_plugin"
@@ -62,7 +64,9 @@ def trial_environment(
     if hash_seed is not None:
         env["PYTHONHASHSEED"] = str(hash_seed)
     for name, value in declared:
-        if value is None:
+        if value == secret_mask(name):
+            _require(env, name)
+        elif value is None:
             env.pop(name, None)
         else:
             env[name] = value
@@ -71,6 +75,17 @@ def trial_environment(
     if injection is not None:
         _inject(env, injection)
     return env
+
+
+def _require(env: Mapping[str, str], name: str) -> None:
+    """Trials without a secret that others had would be trials of another condition."""
+    if name not in env:
+        raise WrongUse(
+            "secret-missing",
+            f"{name} was set to a secret, which is kept nowhere",
+            value=name,
+            hint=f"give it again: --env {name}=…",
+        )
 
 
 def _inject(env: dict[str, str], injection: Injection) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from becausal.domain.condition import secret_mask
 from becausal.domain.recording import Output, Raised, Recording, TestReport
 
 _SHORTEST = 6
@@ -59,7 +60,7 @@ class Redactor:
     def redact(self, data: bytes) -> bytes:
         """The same bytes with secrets masked."""
         if self._values is not None:
-            data = self._values.sub(lambda m: b"[secret:%s]" % self._names[m[0]].encode(), data)
+            data = self._values.sub(lambda m: secret_mask(self._names[m[0]]).encode(), data)
         return self._shapes.sub(_mask_shape, data)
 
     def redact_text(self, text: str) -> str:
@@ -102,17 +103,17 @@ class Redactor:
         for value, name in self._names.items():
             for size in range(min(len(value) - 1, len(head)), 2, -1):
                 if head.endswith(value[:size]):
-                    return head[:-size] + b"[secret:%s]" % name.encode()
+                    return head[:-size] + secret_mask(name).encode()
         return head
 
     def _without_cut_start(self, tail: bytes) -> bytes:
         for value, name in self._names.items():
             for size in range(min(len(value) - 1, len(tail)), 2, -1):
                 if tail.startswith(value[-size:]):
-                    return b"[secret:%s]" % name.encode() + tail[size:]
+                    return secret_mask(name).encode() + tail[size:]
         return tail
 
 
 def _mask_shape(match: re.Match[bytes]) -> bytes:
     name = _SHAPES[int((match.lastgroup or "s0")[1:])][0]
-    return b"[secret:%s]" % name.encode()
+    return secret_mask(name).encode()

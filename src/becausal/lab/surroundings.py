@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 
+from becausal.domain.condition import secret_mask
 from becausal.domain.observation import Surroundings
 from becausal.lab.interpreter import Interpreter, installed
 from becausal.lab.redaction import Redactor, looks_secret
@@ -41,7 +42,7 @@ def collect_surroundings(
         telling = name in _TELLING_TOO or name.startswith(_TELLING) or name in (declared or {})
         if telling:
             secret = looks_secret(name)
-            chosen.append((name, f"[secret:{name}]" if secret else mask.redact_text(env[name])))
+            chosen.append((name, secret_mask(name) if secret else mask.redact_text(env[name])))
     python = "" if interpreter is None else f"{interpreter.version} {interpreter.executable}"
     return Surroundings(
         python=python,

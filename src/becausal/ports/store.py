@@ -62,7 +62,9 @@ class Store(Artifacts, Protocol):
 def case_unknown(case: str, known: Sequence[str]) -> WrongUse:
     """What every store raises for a case it does not have."""
     last = ", ".join(known[-5:])
-    hint = f"the latest: {last}; becausal case list shows all" if known else "no case was opened yet"
+    hint = (
+        f"the latest: {last}; becausal case list shows all" if known else "no case was opened yet"
+    )
     return WrongUse("case-unknown", "there is no such case", value=case, hint=hint)
 
 
