@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from becausal.casework.bench import Bench
@@ -103,6 +103,13 @@ TRUTHS = st.sampled_from(
     seed=st.integers(0, 5),
     deaths=st.lists(st.integers(0, 40), min_size=1, max_size=4),
     width=st.integers(1, 4),
+)
+@example(
+    # Killed when a later trial had failed while an earlier one, which names the failure, still ran.
+    truth=Truth(failing=0.2, otherwise=0.2, could_not_run=0.2),
+    seed=1,
+    deaths=[2],
+    width=1,
 )
 def test_killed_while_running_it_goes_on_and_ends_the_same(
     truth: Truth, seed: int, deaths: list[int], width: int

@@ -154,10 +154,12 @@ class Conductor(Generic[FindingT]):
                         self._report(step)
                         if ended := self._out_of_time(began, spent):
                             break
-        finally:
-            # Also when interrupted: what ran is kept, and a later run goes on from it.
             late = self._ledger.drain()
             answers.extend(late)
+        finally:
+            # Also when interrupted: what is judged is kept, and a later run goes on from it. What
+            # waits for an earlier trial is not: only with that one is it known which names the
+            # failure, and whoever goes on has to find the same.
             self._ledger.flush()
         self._count(late)
         return ended
