@@ -16,7 +16,7 @@ from becausal.testing.simulated_lab import SimulatedLab, Truth
 MakeBench = Callable[..., Bench]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_bench() -> MakeBench:
     return bench_with
 

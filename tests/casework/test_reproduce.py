@@ -11,7 +11,7 @@ from becausal.casework.dossier import dossier
 from becausal.casework.reproduce import Reproduced
 from becausal.casework.reproduce import reproduce as run_chapter
 from becausal.casework.request import Request
-from becausal.domain.errors import BecausalError
+from becausal.domain.errors import BecausalError, WrongUse
 from becausal.domain.journal import SearchAbandoned
 from becausal.domain.trial import Outcome
 from becausal.testing.memory_store import MemoryStore
@@ -185,3 +185,13 @@ def test_a_fixed_hash_seed_is_every_trials_hash_seed(make_bench: Any, request_: 
     done = reproduce(bench, fixed, runs=40)
     assert {t.hash_seed for t in done.conducted.trials} == {7}
     assert len({t.key for t in done.conducted.trials}) == 40
+
+
+def test_words_that_cannot_be_written_down_are_refused_before_anything_runs(
+    make_bench: Any,
+) -> None:
+    bench = make_bench(Truth(failing=1.0))
+    with pytest.raises(WrongUse) as refused:
+        reproduce(bench, Request(argv=("cat", "\udcff"), folder="/fake/project"))
+    assert refused.value.slug == "words-unreadable"
+    assert bench.store.cases() == ()

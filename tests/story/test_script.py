@@ -137,13 +137,19 @@ def test_the_script_knows_what_counts_as_the_failure(
 
 def test_input_and_environment_are_given_again(desk: Any, written: Written) -> None:
     desk.commit(
-        {"run.sh": 'read -r word; test "$word-$COLOUR-${GONE-none}" != "a $-\\-re\'d-none"\n'}
+        {
+            "read.py": (
+                "import os, sys\n"
+                "seen = sys.stdin.buffer.read(), os.environ['COLOUR'], os.environ.get('GONE')\n"
+                "sys.exit(3 * (seen == (b'a $-\\xff\\n', 're\\'d', None)))\n"
+            )
+        }
     )
     fed = desk.folder / "fed"
-    fed.write_bytes(b"a $-\\\n")
+    fed.write_bytes(b"a $-\xff\n")
     desk.env["GONE"] = "still here"
     script = written(
-        "--input", str(fed), "--env", "COLOUR=re'd", "--env=-GONE", "--", "bash", "run.sh"
+        *("--input", str(fed), "--env", "COLOUR=re'd", "--env=-GONE"), *desk.python("read.py")
     )
     fed.unlink()
 
@@ -163,7 +169,9 @@ def test_a_failing_hash_seed_is_tried_first(desk: Any, written: Written) -> None
 
 
 def test_ignored_files_are_copied_and_never_changed_in_place(desk: Any, written: Written) -> None:
-    desk.commit({".gitignore": ".env\nbuild/\n", "run.sh": "cat .env build/x; echo 2 > .env; exit 3"})
+    desk.commit(
+        {".gitignore": ".env\nbuild/\n", "run.sh": "cat .env build/x; echo 2 > .env; exit 3"}
+    )
     desk.write({".env": "one\n", "build/x": "built\n"})
     script = written("--", "sh", "run.sh")
 

@@ -34,6 +34,7 @@ def observe(
         surroundings=bench.lab.surroundings(condition),
         changes=bench.repository.recent_changes(),
         dirty=snapshot.dirty,
+        carried=snapshot.carried,
         branch=bench.repository.branch(),
         notes=(*snapshot.notes, *repository_notes),
     )

@@ -44,7 +44,13 @@ def open_case(bench: Bench, request: Request) -> str:
     opened = CaseOpened(
         command=command_of(request, bench.repository.top),
         criterion=request.criterion,
-        project=os.path.basename(os.path.realpath(bench.repository.top)),
+        project=_name(bench.repository.top),
         tool_version=bench.tool_version,
     )
     return bench.store.open_case(opened, at=bench.clock.now())
+
+
+def _name(top: str) -> str:
+    """The name of the project's folder, in letters that can be written down."""
+    name = os.path.basename(os.path.realpath(top))
+    return name.encode(errors="surrogateescape").decode(errors="replace")

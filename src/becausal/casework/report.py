@@ -17,6 +17,7 @@ from becausal.domain.trial import Trial
 from becausal.ports.store import Store
 
 SHOWN_ERROR = 4_000
+MOST_PATHS = 20
 
 
 def report(store: Store, view: Dossier) -> str:
@@ -100,7 +101,10 @@ def _observation(observation: Observation) -> Iterator[str]:
             yield f"- `{change.revision[:10]}` {_when(change.when)} {clip(change.summary)}"
         yield ""
     if observation.dirty:
-        yield f"Uncommitted: {', '.join(f'`{path}`' for path in observation.dirty[:20])}"
+        yield f"Uncommitted: {_some(observation.dirty)}"
+        yield ""
+    if observation.carried:
+        yield f"Ignored by git, but there: {_some(observation.carried)}"
         yield ""
     around = observation.surroundings
     yield f"Environment: Python {around.python}; {around.platform}"
@@ -110,6 +114,12 @@ def _observation(observation: Observation) -> Iterator[str]:
         yield from textwrap.wrap(f"Packages: {packages}", 78, break_on_hyphens=False)
         yield ""
     yield from (f"- {note}" for note in observation.notes)
+
+
+def _some(paths: Sequence[str]) -> str:
+    """The first paths, and how many more there are."""
+    more = f" and {len(paths) - MOST_PATHS} more" if len(paths) > MOST_PATHS else ""
+    return ", ".join(f"`{path}`" for path in paths[:MOST_PATHS]) + more
 
 
 def _wanted() -> Iterator[str]:

@@ -45,8 +45,24 @@ def command_of(request: Request, top: str) -> Command:
             "no command was given",
             hint="put it after two dashes: becausal reproduce -- pytest tests/test_x.py",
         )
+    for word in request.argv:
+        require_text(word)
     cwd = os.path.relpath(os.path.realpath(request.folder), os.path.realpath(top))
+    require_text(cwd)
     return Command(argv=request.argv, cwd=cwd)
+
+
+def require_text(word: str) -> None:
+    """Refuse what could not be written down as it is: bytes that are no UTF-8."""
+    try:
+        word.encode()
+    except UnicodeEncodeError as error:
+        raise WrongUse(
+            "words-unreadable",
+            "a word or a folder of the command is no UTF-8, and cannot be kept",
+            value=ascii(word),
+            hint="give it a readable name, or write a script that runs the command",
+        ) from error
 
 
 def cold_condition(bench: Bench, request: Request) -> tuple[Condition, Snapshot]:
@@ -69,6 +85,7 @@ def parse_environment(words: Sequence[str]) -> tuple[tuple[str, str | None], ...
     """`NAME=value` sets, `NAME=` empties, `-NAME` takes away."""
     changes: list[tuple[str, str | None]] = []
     for word in words:
+        require_text(word)
         name, equals, value = word.partition("=")
         if word.startswith("-") and not equals and len(word) > 1:
             changes.append((word[1:], None))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import pprint
+import re
 import shlex
+import signal
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from string import Template
 from typing import Any
@@ -14,50 +16,73 @@ from typing import Any
 import msgspec
 
 from becausal.casework.dossier import Dossier, Established
+from becausal.casework.evidence import artifact
 from becausal.casework.reproduction_map import clip, percent
 from becausal.domain.condition import Condition
 from becausal.domain.errors import WrongUse
 from becausal.domain.finding import Reproduction
 from becausal.domain.journal import SearchStarted
 from becausal.domain.trial import Outcome, Trial
-from becausal.inquiry.measure import Measure, parse_fail_if
+from becausal.inquiry.measure import parse_fail_if
 from becausal.inquiry.sequence import gone_runs
 from becausal.ports.store import Store
 
 SURE = 0.99
 MOST_RUNS = 500
+MOST_SEEDS = 10
+MOST_READ = 5
 
 
 def script(store: Store, view: Dossier, *, tool_version: str) -> str:
     """Write the script from the latest reproduction that showed the failure."""
     shown = _shown(view)
-    condition = _cold_condition(store, view, shown)
-    trials = store.trials(view.case, shown.search)
     finding = shown.finding
-    assert isinstance(finding, Reproduction)
-    blobs = _blobs(store, condition)
-    facts = _facts(view, condition, trials, finding)
+    condition = _cold_condition(store, view, shown)
+    failed = _failed(store, view, shown)
+    facts = _facts(store, view, condition, failed) | {"runs": _runs(finding)}
     main = finding.main
-    title = f"{view.case}: {view.symptom.kind if view.symptom else 'the failure'}"
-    template = Template(
-        resources.files(__package__).joinpath("templates", "reproduce.py.txt").read_text()
-    )
-    return template.substitute(
-        title=_inert(clip(title)),
-        tool_version=tool_version,
-        case=view.case,
-        revision=condition.source.revision or "(none)",
+    git = facts["kind"] == "git"
+    template = resources.files(__package__).joinpath("templates", "reproduce.py.txt").read_text()
+    return Template(template).substitute(
+        title=_inert(f"{view.case}: {facts['title']}"),
+        tool_version=_inert(tool_version),
+        case=_inert(view.case),
+        needs=" and git" if git else "",
+        place="REPOSITORY" if git else "FOLDER",
+        about="\n".join(_about(condition, view)),
         seen=f"{main.failures} of {main.trials} runs ({percent(main.rate or 0.0)})",
         runs=facts["runs"],
         facts=pprint.pformat(facts, width=96, sort_dicts=False),
-        blobs=_literal(blobs),
+        blobs=_literal(_blobs(store, condition)),
     )
+
+
+def _about(condition: Condition, view: Dossier) -> Iterator[str]:
+    """What whoever runs it has to know, and the script cannot see to."""
+    revision = condition.source.revision
+    if condition.source.folder is not None:
+        yield "FOLDER is the project as it was then; by default the current folder. It was no"
+        yield "repository, so whether it is still the same is not checked."
+    elif revision is None:
+        yield "REPOSITORY is the project, where ignored files are taken from; by default the one"
+        yield "around the current folder. It had no commit yet: all its code is in this file."
+    else:
+        yield "REPOSITORY is a path or an address that holds the revision"
+        yield f"{revision}; by default the repository around the"
+        yield "current folder."
+        if condition.source.patch is not None:
+            yield "The uncommitted work of then is in this file."
+    if condition.source.tree is not None and condition.source.patch is None:
+        yield "The uncommitted work of then was too large to be kept: only the revision is run."
+    if condition.network is False:
+        yield "The failing runs had no network; take it away yourself."
+    if view.observation is not None and view.observation.carried:
+        yield "Ignored files that the runs had are taken from REPOSITORY, as they are now."
 
 
 def _shown(view: Dossier) -> Established:
     for established in reversed(view.findings):
-        finding = established.finding
-        if isinstance(finding, Reproduction) and finding.main.failures:
+        if established.finding.main.failures:
             return established
     raise WrongUse(
         "not-reproduced-yet",
@@ -74,45 +99,71 @@ def _cold_condition(store: Store, view: Dossier, shown: Established) -> Conditio
     raise AssertionError(f"{shown.search} ended without having started")
 
 
+def _failed(store: Store, view: Dossier, shown: Established) -> list[Trial]:
+    """Trials that showed the failure, fresh processes first: the script starts such ones."""
+    trials = store.trials(view.case, shown.search)
+    failed = [trial for trial in trials if trial.outcome is Outcome.FAILED]
+    return sorted(failed, key=lambda trial: trial.warmth == "warm")
+
+
 def _facts(
-    view: Dossier, condition: Condition, trials: Sequence[Trial], finding: Reproduction
+    store: Store, view: Dossier, condition: Condition, failed: Sequence[Trial]
 ) -> dict[str, Any]:
     criterion = view.opened.criterion
-    measure = parse_fail_if(criterion.fail_if) if criterion.fail_if not in ("", "hang") else None
+    measure = parse_fail_if(criterion.fail_if)
+    source, symptom = condition.source, view.symptom
+    title = f"{symptom.kind}: {symptom.message}".rstrip(": ") if symptom else "the failure"
     return {
-        "title": clip(view.symptom.kind if view.symptom else "the failure"),
+        "title": clip(title),
+        "kind": "git" if source.folder is None else "folder",
         "project": view.opened.project or "project",
-        "revision": condition.source.revision,
-        "patched": condition.source.patch is not None,
-        "carried": [],
+        "revision": source.revision,
+        "patched": source.patch is not None,
+        "carried": list(view.observation.carried) if view.observation else [],
         "argv": list(condition.command.argv),
         "cwd": condition.command.cwd,
         "environment": [list(change) for change in condition.environment],
+        "roots": _roots(store, failed),
         "fed": condition.input is not None,
         "timeout": condition.limits.seconds,
         "memory": condition.limits.memory,
         "criterion": msgspec.to_builtins(criterion),
-        "measure": _measure(measure),
-        "marks": _marks(view),
-        "hash_seeds": _hash_seeds(trials),
-        "runs": _runs(finding),
+        "measure": None if measure is None else msgspec.to_builtins(measure),
+        "code": None if symptom is None else _code(symptom.kind),
+        "marks": _marks(store, view, failed),
+        "hash_seeds": [trial.hash_seed for trial in failed[:MOST_SEEDS]],
     }
 
 
-def _measure(measure: Measure | None) -> dict[str, Any] | None:
-    return None if measure is None else msgspec.to_builtins(measure)
+def _code(kind: str) -> int | None:
+    """What the command ends with, where that is all that names the failure."""
+    if found := re.fullmatch(r"exit (\d+)", kind):
+        return int(found[1])
+    if found := re.fullmatch(r"signal (\w+)", kind):
+        number = signal.Signals.__members__.get(f"SIG{found[1]}")
+        return None if number is None else -number
+    return None
 
 
-def _marks(view: Dossier) -> list[str]:
-    """What the output of a failing run must hold to be this failure: its exception's name."""
+def _marks(store: Store, view: Dossier, failed: Sequence[Trial]) -> list[str]:
+    """What tells this failure from others: its exception's name, if every such run printed it."""
     kind = view.symptom.kind if view.symptom else ""
-    return [] if not kind or " " in kind else [kind.rpartition(".")[2]]
+    name = kind.rpartition(".")[2]
+    printed = [
+        artifact(store, trial, "stdout") + artifact(store, trial, "stderr")
+        for trial in failed[:MOST_READ]
+    ]
+    told = bool(printed) and all(name.encode() in text for text in printed)
+    return [name] if name and " " not in kind and told else []
 
 
-def _hash_seeds(trials: Sequence[Trial]) -> list[int]:
-    failed = [t for t in trials if t.outcome is Outcome.FAILED]
-    fresh = [t.hash_seed for t in failed if t.warmth == "cold"]
-    return (fresh + [t.hash_seed for t in failed if t.warmth == "warm"])[:10]
+def _roots(store: Store, failed: Sequence[Trial]) -> list[str]:
+    """Folders that the failing run imported its own packages from, of those usually installed."""
+    text = artifact(store, failed[0], "imported") if failed else b""
+    imported = text.decode(errors="surrogateescape").splitlines()
+    roots = ["src"] if any(path.startswith("src/") for path in imported) else []
+    packages = [path for path in imported if re.fullmatch(r"([^/]+/__init__|[^/]+)\.py", path)]
+    return [*roots, "."] if packages else roots
 
 
 def _runs(finding: Reproduction) -> int:
@@ -141,4 +192,4 @@ def _literal(blobs: dict[str, bytes]) -> str:
 
 def _inert(text: str) -> str:
     """Words of the program under study, unable to end the docstring they are put in."""
-    return text.replace("\\", "/").replace('"', "'")
+    return clip(text).replace("\\", "/").replace('"', "'")

@@ -127,7 +127,7 @@ def told(done: Reproduced, raised: Raised | None) -> str:
     if finding.stopped == "seconds":
         said.append("the time given ended first; a longer --seconds narrows the interval")
     if not done.warming.possible and finding.mode == "cold":
-        said.append(f"fresh processes only: {done.warming.reason}")
+        said.append(f"run cold: {done.warming.reason}")
     if not finding_failed(finding):
         said += [f"{count} × {reason}" for reason, count in reasons(done.conducted.trials).items()]
     said += [f"note: {note}" for note in notes(done)]

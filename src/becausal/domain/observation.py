@@ -36,5 +36,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     surroundings: Surroundings
     changes: tuple[RecentChange, ...] = ()
     dirty: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    """Ignored files and folders that the trials had."""
     branch: str = ""
     notes: tuple[str, ...] = ()

@@ -184,6 +184,17 @@ class Chooser:
         return any(fnmatchcase(name, glob.rstrip("/")) for glob in globs for name in names)
 
 
+def carried_roots(entries: Iterable[Carried], tracked: Iterable[bytes]) -> tuple[str, ...]:
+    """What is carried, in short: folders without a tracked file stand for all that is in them."""
+    occupied = _above(tracked)
+    found = set()
+    for path in (entry.path for entry in entries if not entry.over and entry.kind != "module"):
+        parts = path.split(b"/")
+        above = [b"/".join(parts[:count]) for count in range(1, len(parts))]
+        found.add(next((folder for folder in above if folder not in occupied), path))
+    return tuple(shown(path) for path in sorted(found))
+
+
 def _above(paths: Iterable[bytes]) -> set[bytes]:
     """Every folder that holds one of the paths."""
     found: set[bytes] = set()

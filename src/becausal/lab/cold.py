@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -21,11 +20,11 @@ from becausal.lab.interpreter import Interpreter, editable_folders, find_interpr
 from becausal.lab.payload_home import payload_home, spawner_argv
 from becausal.lab.pyc import pyc_folder
 from becausal.lab.recognise import PytestCommand, recognise
-from becausal.lab.recorded import add_side, recording_from
 from becausal.lab.redaction import Redactor
 from becausal.lab.server import Server, ServerDied
 from becausal.lab.stage import Bubblewrap, Grounds, build_stage
 from becausal.ports.lab import Order
+from becausal.probes.decode import decode
 from becausal_payload import wire
 
 
@@ -76,7 +75,7 @@ class ColdRunner:
         found = recognise(command.argv, self.person, self.cwd)
         self._deaf = isinstance(found, PytestCommand) and not found.reads_environment
         self.interpreter = find_interpreter(command.argv, self.person, self.cwd)
-        self.stage = build_stage(self._grounds(), network=network, bubblewrap=bubblewrap)
+        self.stage = build_stage(self._grounds(command), network=network, bubblewrap=bubblewrap)
         self._injection = self._inject(source)
         self._server: Server | None = None
         self._running: int | None = None
@@ -96,9 +95,7 @@ class ColdRunner:
                 obstacle = Obstacle(slug=death.slug, what=death.what, hint=death.hint)
                 recording = Recording(obstacle=obstacle, seed=order.seed, notes=self.stage.notes)
                 return redactor.redact_recording(recording)
-            recording = recording_from(answer, self.stage)
-            side = json.loads(wire.as_bytes(answer["side_b64"]) or b"{}")
-            recording = add_side(recording, side, self.stage)
+            recording = decode(answer, self.stage)
             recording = msgspec.structs.replace(recording, seed=order.seed)
             return redactor.redact_recording(recording)
         finally:
@@ -187,7 +184,7 @@ class ColdRunner:
             "without": list(self._without),
         }
 
-    def _grounds(self) -> Grounds:
+    def _grounds(self, command: Command) -> Grounds:
         lease = self._lease
         python = os.path.realpath(sys.executable)
         interpreter = () if self.interpreter is None else self.interpreter.folders
@@ -197,6 +194,7 @@ class ColdRunner:
             for path in self.person.get(name, "").split(os.pathsep)
             if os.path.isabs(path)
         ]
+        program = [word for word in command.argv[:1] if os.path.isabs(word)]
         real = [os.path.realpath(path) for path in (python, *interpreter)]
         return Grounds(
             top=lease.top,
@@ -204,7 +202,7 @@ class ColdRunner:
             links=tuple(os.path.relpath(person, lease.top) for _, person in lease.links),
             borrowed=lease.objects,
             writable=(str(self.scratch), str(self._cache / "pyc")),
-            readable=(str(self._cache), sys.base_prefix, *real, *interpreter, *searched),
+            readable=(str(self._cache), sys.base_prefix, *real, *interpreter, *searched, *program),
         )
 
     def _inject(self, source: str) -> Injection:

@@ -13,7 +13,7 @@ from becausal.domain.errors import CouldNotRun
 from becausal.domain.identity import bytes_id
 from becausal.domain.observation import RecentChange
 from becausal.lab.capture import Capture, capture, object_folders, shown
-from becausal.lab.carried import Chooser
+from becausal.lab.carried import Chooser, carried_roots
 from becausal.lab.conversion import Conversions
 from becausal.lab.folder import PlainFolder
 from becausal.lab.git import Git, split_z
@@ -87,11 +87,12 @@ class GitRepository:
                 hint="Commit first, or run with `--tree worktree`.",
             )
         captured = capture(self._top, self.home)
-        fingerprint, notes = self._carry(captured, tree)
+        fingerprint, carried, notes = self._carry(captured, tree)
         if tree == "head":
             return Snapshot(
                 source=Source(revision=revision, carried=fingerprint),
                 dirty=tuple(shown(path) for path in captured.changes.dirty),
+                carried=carried,
                 notes=notes,
             )
         whole = self._git.text("rev-parse", f"{revision}^{{tree}}") if revision else None
@@ -108,6 +109,7 @@ class GitRepository:
             ),
             patch=patch,
             dirty=tuple(shown(path) for path in captured.changes.dirty),
+            carried=carried,
             notes=notes,
         )
 
@@ -155,8 +157,10 @@ class GitRepository:
         file = self.common_dir / name
         return file.read_bytes() if file.is_file() else b""
 
-    def _carry(self, captured: Capture, tree: TreeChoice) -> tuple[str | None, tuple[str, ...]]:
-        """Fingerprint of what is laid over the tree, and notes."""
+    def _carry(
+        self, captured: Capture, tree: TreeChoice
+    ) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+        """Fingerprint of what is laid over the tree, its ignored paths in short, and notes."""
         shelf = Shelf(self.home)
         chooser = Chooser(self._top, read_settings(self._top))
         changes, tracked = captured.changes, captured.entries
@@ -171,7 +175,8 @@ class GitRepository:
                 entry = chooser.entry(path, shelf)
                 if entry is not None:
                     entries.append(msgspec.structs.replace(entry, over=tracked[path].oid))
-        return shelf.keep(Manifest(entries=tuple(sorted(entries)))), tuple(notes)
+        fingerprint = shelf.keep(Manifest(entries=tuple(sorted(entries))))
+        return fingerprint, carried_roots(entries, tracked), tuple(notes)
 
 
 def _modules(captured: Capture, tree: TreeChoice) -> list[Carried]:

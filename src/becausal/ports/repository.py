@@ -19,6 +19,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     patch: bytes | None = None
     dirty: tuple[str, ...] = ()
     """Paths with uncommitted or untracked work."""
+    carried: tuple[str, ...] = ()
+    """Ignored files and folders that trials get as well; they travel by no patch."""
     notes: tuple[str, ...] = ()
 
 

@@ -222,3 +222,13 @@ def _living(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_a_program_in_the_private_folder_of_temporary_files_is_found(
+    ground: Any, tmp_path: Path
+) -> None:
+    tool = tmp_path / "tool"
+    tool.write_text("#!/bin/sh\nexit 3\n")
+    tool.chmod(0o755)
+    ran = ground.runner(str(tool)).run(ground.order(str(tool)))
+    assert (ran.exit_code, ran.obstacle) == (3, None)

@@ -35,6 +35,15 @@ def test_small_ignored_files_are_copied_and_caches_left(busy, cache) -> None:
         assert not (there / "src/__pycache__").exists()
 
 
+def test_carried_paths_are_named_in_short(busy, cache) -> None:
+    busy.write("build/lib/native.so", b"\x7fELF")
+    busy.write("build/lib/other.so", b"\x7fELF")
+    busy.write("env/pyvenv.cfg", "home = /usr\n")
+    lease, snapshot, _ = switched(busy, cache)
+    with lease:
+        assert snapshot.carried == (".env", "build", "env")
+
+
 def test_trial_changing_a_copy_does_not_reach_the_person(busy, cache) -> None:
     lease, _, _ = switched(busy, cache)
     with lease:
