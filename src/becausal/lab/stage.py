@@ -50,6 +50,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     def sandboxed(self) -> bool:
         return bool(self.prefix)
 
+    @property
+    def used_in_place(self) -> tuple[str, ...]:
+        """Folders below the top that are the person's own: virtual environments."""
+        return self.grounds.links
+
     def inside(self, path: str) -> str:
         """What the trial calls a path of ours: of the person's tree or of the workspace."""
         top = self.grounds.top

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -15,11 +14,11 @@ import msgspec
 
 from becausal.domain.recording import Obstacle, Recording
 from becausal.lab.recognise import PytestCommand
-from becausal.lab.recorded import add_side, recording_from
 from becausal.lab.redaction import Redactor
 from becausal.lab.server import Server, ServerDied
 from becausal.lab.stage import Stage
 from becausal.ports.lab import Order, Warming
+from becausal.probes.decode import decode
 from becausal_payload import wire
 
 _SCRIPT = ("becausal_payload", "warm.py")
@@ -127,9 +126,7 @@ class WarmRunner:
             missing = ", ".join(answer["unknown"][:3])
             return _not_run(order, "test-not-found", f"not collected: {missing}", "")
         stage = self._place.stage
-        recording = recording_from(answer["ran"], stage)
-        side = json.loads(wire.as_bytes(answer["ran"]["side_b64"]) or b"{}")
-        recording = add_side(recording, side, stage)
+        recording = decode(answer["ran"], stage)
         return msgspec.structs.replace(
             recording,
             seed=order.seed,
