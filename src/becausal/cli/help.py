@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from cyclopts.argument import Argument
 
 WIDTH = 70
+_QUOTED = re.compile(r"'[^']*'")
+_TIE = "\0"
+"""Holds what is quoted together on one line."""
 STUDIED = "COMMAND"
 """Name of the words that stand after two dashes."""
 
@@ -62,10 +66,10 @@ def _placeholder(argument: Argument) -> str:
 def _wrapped(text: str, *, indent: int = 0) -> list[str]:
     space = " " * indent
     return [
-        line
+        line.replace(_TIE, " ")
         for part in text.split("\n\n")
         for line in textwrap.wrap(
-            " ".join(part.split()),
+            _QUOTED.sub(lambda quoted: quoted[0].replace(" ", _TIE), " ".join(part.split())),
             WIDTH,
             initial_indent=space,
             subsequent_indent=space,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import Any, Literal, get_args, get_origin
 
 from cyclopts import CoercionError, CycloptsError, UnknownCommandError, UnknownOptionError
 from cyclopts.exceptions import MissingArgumentError, RepeatArgumentError
@@ -33,9 +33,7 @@ def misuse(error: CycloptsError, words: Sequence[str]) -> WrongUse:
         return WrongUse("option-unknown", "there is no such option", value=word, hint=hint)
     if isinstance(error, CoercionError) and error.token is not None:
         name, value = error.token.keyword or "the argument", error.token.value
-        choices = [str(choice) for choice in get_args(error.target_type)]
-        kind = _KINDS.get(error.target_type or str, "another value")
-        kind = " or ".join(choices) if choices else kind
+        kind = _kind(error.target_type)
         return WrongUse("option-value", f"{name} takes {kind}", value=value, hint=help_hint)
     if isinstance(error, RepeatArgumentError):
         name = error.token.keyword or error.token.value
@@ -47,6 +45,14 @@ def misuse(error: CycloptsError, words: Sequence[str]) -> WrongUse:
     extra = shlex.join(error.unused_tokens or ())
     what = "there are more words than the command takes" if extra else str(error)
     return WrongUse("usage", what, value=extra or shlex.join(words), hint=help_hint)
+
+
+def _kind(wanted: Any) -> str:
+    """What an option of this type takes."""
+    if get_origin(wanted) is Literal:
+        return " or ".join(map(str, get_args(wanted)))
+    kinds = [_KINDS[each] for each in (wanted, *get_args(wanted)) if each in _KINDS]
+    return kinds[0] if kinds else "another value"
 
 
 def require_dashes(command: Sequence[str], after: Sequence[str], name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any, TextIO
@@ -18,7 +19,7 @@ _PLAIN = str.maketrans(_SIGNS, "*ox#.|`-|~x")
 def emit(record: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print the answer of a command on standard output."""
     if as_json:
-        sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
+        _write_object(record)
     else:
         write(sys.stdout, text.rstrip("\n") + "\n")
 
@@ -27,7 +28,7 @@ def show_error(error: BecausalError, *, as_json: bool) -> None:
     """Print what happened, the offending value, what to do next, and the slug."""
     if as_json:
         told = {"slug": error.slug, "what": error.what, "value": error.value, "hint": error.hint}
-        sys.stdout.write(msgspec.json.encode({"error": told}).decode() + "\n")
+        _write_object({"error": told})
         return
     lines = [f"becausal: {error.what}"]
     if error.value:
@@ -36,6 +37,14 @@ def show_error(error: BecausalError, *, as_json: bool) -> None:
         lines.append(f"  hint:  {error.hint}")
     lines.append(f"  more:  docs/messages.md#{error.slug}")
     write(sys.stderr, "\n".join(lines) + "\n")
+
+
+def _write_object(record: dict[str, Any]) -> None:
+    """JSON may hold control characters above 127 as they are, and terminals obey those as well."""
+    text = msgspec.json.encode(record).decode()
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    sys.stdout.write(text + "\n")
 
 
 def write(stream: TextIO, text: str) -> None:

@@ -11,7 +11,7 @@ from becausal.casework.reproduce import reproduce as run_chapter
 from becausal.casework.reproduction_map import WIDTH, percent, reproduction_map
 from becausal.cli.output import emit
 from becausal.cli.progress import progress
-from becausal.cli.study import CommandWords, Study, named
+from becausal.cli.study import CommandWords, Study, counted
 from becausal.domain.errors import COULD_NOT_RUN, DONE, NO, WrongUse
 from becausal.domain.finding import Reproduction, as_plain
 from becausal.domain.recording import Raised
@@ -22,7 +22,7 @@ from becausal.wiring import open_bench
 
 def reproduce(
     *command: CommandWords,
-    runs: Annotated[int | None, named("N")] = None,
+    runs: Annotated[int | None, counted("N")] = None,
     cold: bool = False,
     study: Study | None = None,
 ) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from becausal.casework.request import Request, parse_environment
 from becausal.domain.criterion import Criterion
@@ -21,9 +22,18 @@ from becausal.wiring import part_secrets
 CommandWords = Annotated[str, Parameter(show=True)]
 
 
-def named(metavar: str, *names: str) -> Parameter:
+def named(metavar: str) -> Parameter:
     """An option whose value is called so in the help."""
-    return Parameter(name=list(names) or None, metavar=metavar)
+    return Parameter(metavar=metavar)
+
+
+def counted(metavar: str, *names: str) -> Parameter:
+    """The same for a whole number; the parser would round others."""
+    return Parameter(name=list(names) or None, metavar=metavar, converter=_whole)
+
+
+def _whole(_: type, tokens: Sequence[Token]) -> int:
+    return int(tokens[0].value)
 
 
 @Parameter(name="*")
@@ -36,7 +46,7 @@ class Study:
     'max_rss > 500M' or 'match(r"p95=(\\d+)") > 80'."""
     fail_when: Annotated[str, named("REGEX")] = ""
     """The command fails when its output has a match of this regular expression."""
-    fail_exit: Annotated[int | None, named("CODE")] = None
+    fail_exit: Annotated[int | None, counted("CODE")] = None
     """The command fails when it ends with this exit code."""
     tree: Annotated[Literal["worktree", "head"], named("worktree|head")] = "worktree"
     """The code as it is now, uncommitted work included (the default), or as committed."""
@@ -57,7 +67,7 @@ class Study:
     """Open a new case, though there is one for this command."""
     seconds: Annotated[float | None, named("SECONDS")] = None
     """Time that may be spent on all runs together."""
-    jobs: Annotated[int | None, named("N", "--jobs", "-j")] = None
+    jobs: Annotated[int | None, counted("N", "--jobs", "-j")] = None
     """Runs at once; by default one for each processor."""
     json: bool = False
     """Print one JSON object on standard output."""
@@ -101,7 +111,7 @@ def _positive(name: str, value: float | None) -> None:
         raise WrongUse(
             "not-positive",
             f"{name} takes a number above zero",
-            value=str(value),
+            value=f"{value:g}",
             hint="leave it out for the default",
         )
 
