@@ -91,7 +91,7 @@ def test_obstacle_is_never_a_failure() -> None:
     run = Recording(obstacle=Obstacle(slug="x", what="no room"), exit_code=1, timed_out=True)
     for criterion in (PLAIN, Criterion(fail_if="hang"), Criterion(fail_exit=1)):
         assert judge(run, criterion, None) == Judged(
-            outcome=Outcome.COULD_NOT_RUN, reason="no room"
+            outcome=Outcome.COULD_NOT_RUN, reason="no room (x)"
         )
 
 

@@ -99,6 +99,7 @@ class Desk:
             "STORY_MARK": self.mark,
             "GIT_CONFIG_NOSYSTEM": "1",
         }
+        self._below: tuple[str, ...] = ()
         self._runs: list[Run] = []
 
     @property
@@ -133,7 +134,8 @@ class Desk:
     def start(self, *words: str, cwd: Path | None = None, **env: str | None) -> Run:
         changed = {**self.env, **env}
         kept = {name: value for name, value in changed.items() if value is not None}
-        run = Run([str(PROGRAM), *words], cwd or self.top, kept, self.folder)
+        argv = [*self._below, str(PROGRAM), *words]
+        run = Run(argv, cwd or self.top, kept, self.folder)
         self._runs.append(run)
         return run
 
@@ -155,6 +157,37 @@ class Desk:
 
     def shell(self, script: str) -> tuple[str, ...]:
         return ("--", "sh", "-c", script)
+
+    def below(self, *words: str) -> Desk:
+        """Start the program by another one, which is given its words."""
+        self._below = words
+        return self
+
+    def without_bubblewrap(self) -> Desk:
+        """A bubblewrap that does not work is found first."""
+        folder = self.folder / "bin"
+        folder.mkdir()
+        fake = folder / "bwrap"
+        fake.write_text("#!/bin/sh\necho 'bwrap: not permitted' >&2\nexit 1\n")
+        fake.chmod(0o755)
+        self.env["PATH"] = f"{folder}{os.pathsep}{self.env['PATH']}"
+        return self
+
+    def without_namespaces(self) -> Desk:
+        """As in a container that forbids them: no rights, and no user namespace to get them in."""
+        script = (
+            "echo 0 >/proc/sys/user/max_user_namespaces &&"
+            ' exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+        )
+        return self.below("unshare", "--user", "--map-root-user", "sh", "-c", script, "sh")
+
+    def artifact(self, trial: Any, name: str) -> bytes:
+        """What was kept of a trial under this name."""
+        store = open_store(self.store, readonly=True)
+        try:
+            return store.get(dict(trial.artifacts)[name])
+        finally:
+            store.close()
 
     def close(self) -> None:
         """End what a failed test left running."""

@@ -34,7 +34,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 def judge(recording: Recording, criterion: Criterion, asked: Signature | None) -> Judged:
     """The outcome of a run. `asked` is the failure of the case, None while it has no name."""
     if recording.obstacle is not None:
-        return Judged(outcome=Outcome.COULD_NOT_RUN, reason=recording.obstacle.what)
+        reason = f"{recording.obstacle.what} ({recording.obstacle.slug})"
+        return Judged(outcome=Outcome.COULD_NOT_RUN, reason=reason)
     measure = parse_fail_if(criterion.fail_if)
     if recording.timed_out:
         return _stopped(recording, criterion, measure)

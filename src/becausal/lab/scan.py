@@ -16,6 +16,7 @@ but not ctime, so a changed file cannot look unchanged."""
 
 Marks = dict[bytes, Mark]
 
+_NEEDED = stat.S_IRUSR | stat.S_IXUSR
 _UNWATCHED = frozenset({b".git/objects"})
 """What is added to the object folder of a workspace changes nothing that a program can name."""
 
@@ -27,6 +28,7 @@ def scan(top: bytes, start: bytes = b"") -> Marks:
     waiting = [start]
     while waiting:
         here = waiting.pop()
+        _let_in(os.path.join(top, here))
         with os.scandir(os.path.join(top, here)) as entries:
             for entry in entries:
                 path = here + b"/" + entry.name if here else entry.name
@@ -35,6 +37,26 @@ def scan(top: bytes, start: bytes = b"") -> Marks:
                 if len(mark) == 1 and path not in _UNWATCHED:
                     waiting.append(path)
     return marks
+
+
+def _let_in(folder: bytes) -> None:
+    """A trial may have taken our rights on a folder. Its mark tells so: it was made before."""
+    mode = stat.S_IMODE(os.stat(folder).st_mode)
+    if mode & _NEEDED != _NEEDED:
+        os.chmod(folder, mode | stat.S_IRWXU)
+
+
+def stand(top: bytes) -> None:
+    """Make sure that there is a folder to look into: a trial may remove even the workspace itself.
+
+    It has the rights of the folder that holds it, which was made together with it.
+    """
+    mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)
+    if os.path.islink(top) or not os.path.isdir(top):
+        remove(top)
+        os.mkdir(top)
+    if stat.S_IMODE(os.stat(top).st_mode) != mode:
+        os.chmod(top, mode)
 
 
 def _mark(state: os.stat_result) -> Mark:

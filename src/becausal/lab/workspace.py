@@ -20,7 +20,7 @@ from becausal.lab.laying import Layer
 from becausal.lab.manifest import Carried, Shelf
 from becausal.lab.putback import PutBack, told
 from becausal.lab.repository import GitRepository
-from becausal.lab.scan import Marks, digest, merged, prune_to, scan, scan_again, settle
+from becausal.lab.scan import Marks, digest, merged, prune_to, scan, scan_again, settle, stand
 from becausal.lab.slot import Slot, State
 from becausal.lab.visible_git import VisibleGit
 
@@ -120,6 +120,7 @@ class Lease:
             raise CouldNotRun(
                 "workspace-empty", "The workspace holds no source yet.", value=self.path
             )
+        stand(self._top)
         before, now = self._marks, scan(self._top)
         if now == before:
             return ()
@@ -171,7 +172,8 @@ class Lease:
     def _build(self, repository: GitRepository | PlainFolder) -> None:
         """Make what is missing; locks that a killed git left behind are nobody's, as we hold
         ours."""
-        self._slot.workspace.mkdir(parents=True, exist_ok=True)
+        self._slot.workspace.parent.mkdir(parents=True, exist_ok=True)
+        stand(self._top)
         self._slot.scratch.mkdir(exist_ok=True)
         for stale in (*self._slot.control.glob("*.lock"), *self._slot.scratch.iterdir()):
             stale.unlink()
