@@ -35,10 +35,13 @@ def commits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the history: a message, then the files as they stand after the commit."""
     for commit in text.split("\n" + COMMIT):
         head, *files = commit.removeprefix(COMMIT).split("\n" + FILE)
-        yield head.strip(), {
-            name: content.rstrip("\n") + "\n"
-            for name, _, content in (file.partition("\n") for file in files)
-        }
+        yield (
+            head.strip(),
+            {
+                name: content.rstrip("\n") + "\n"
+                for name, _, content in (file.partition("\n") for file in files)
+            },
+        )
 
 
 def _git(top: Path, *words: str, at: int = 0) -> None:
