@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import shutil
@@ -208,3 +210,62 @@ def test_the_person_says_what_the_failure_is(
     assert (ended.code, ended.record["verdict"]) == (code, verdict), ended
     assert sum(ended.record["reasons"].values()) == 3
     assert all(each.startswith(reason) for each in ended.record["reasons"]), ended
+
+
+TOKEN = "tok-4f7d2c9e81b06a35"
+PASSWORD = "correct horse battery"
+KEY = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+@pytest.mark.parametrize("way", ["pytest", "shell"])
+def test_secrets_are_in_no_file_of_the_store(desk: Any, way: str) -> None:
+    test = (
+        "import os, sys\n\ndef test_secret():\n"
+        "    print(os.environ['API_TOKEN'], file=sys.stderr)\n"
+        f"    print('{KEY[:9]}' + '{KEY[9:]}')\n"
+        "    raise ValueError(os.environ['DB_PASSWORD'])\n"
+    )
+    script = f"echo $API_TOKEN; echo $DB_PASSWORD >&2; echo '{KEY[:9]}''{KEY[9:]}'; exit 3"
+    unfinished(desk).write({"test_secret.py": test})
+    command = desk.pytest("test_secret.py") if way == "pytest" else desk.shell(script)
+    runs = ("--runs", "6", "--env", "DECLARED_SECRET=" + PASSWORD[::-1])
+    ended = desk.reproduce(*runs, *command, API_TOKEN=TOKEN, DB_PASSWORD=PASSWORD)
+    assert (ended.code, ended.record["failures"]) == (0, 6), ended
+    exported = desk.run("case", "export", "B-1")
+    places = [ended.out, ended.err, exported.out, desk.run("case", "report", "B-1").out]
+    document = json.loads(exported.out)
+    places += map(base64.b64decode, document["artifacts"].values())
+    places += [file.read_bytes() for file in desk.store.rglob("*") if file.is_file()]
+    assert any(b"[secret:API_TOKEN]" in place for place in places), "they were never printed"
+    for secret in (TOKEN, PASSWORD, KEY, PASSWORD[::-1]):
+        assert not [place for place in places if secret.encode() in place], secret
+
+
+def test_a_folder_that_cannot_be_written_gives_a_clear_error(desk: Any) -> None:
+    """Read-only for everyone, root included: the repository is bound so."""
+    unfinished(desk)
+    before = desk.fingerprint()
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && exec "$@"'
+    desk.below("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, str(desk.top))
+    ended = desk.reproduce(*THREE, *desk.shell("exit 3"))
+    assert (ended.code, ended.record["error"]["slug"]) == (3, "store-not-writable"), ended
+    assert ended.record["error"]["value"].startswith(str(desk.store))
+    assert desk.fingerprint() == before
+    elsewhere = desk.folder / "elsewhere"
+    ended = desk.reproduce(*THREE, *desk.shell("exit 3"), BECAUSAL_STORE=str(elsewhere))
+    assert (ended.code, ended.record["failures"]) == (0, 3), ended
+    assert desk.fingerprint() == before
+
+
+def test_a_store_below_a_file_gives_a_clear_error(desk: Any) -> None:
+    unfinished(desk)
+    store = str(desk.top / "kept.txt" / "store")
+    ended = desk.reproduce(*THREE, *desk.shell("exit 3"), BECAUSAL_STORE=store)
+    assert (ended.code, ended.record["error"]["slug"]) == (3, "store-not-writable"), ended
+
+
+def test_a_cache_that_cannot_be_made_gives_a_clear_error(desk: Any) -> None:
+    unfinished(desk)
+    cache = str(desk.top / "kept.txt" / "cache")
+    ended = desk.reproduce(*THREE, *desk.shell("exit 3"), BECAUSAL_CACHE=cache)
+    assert (ended.code, ended.record["error"]["slug"]) == (3, "cache-not-writable"), ended

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from becausal.domain.errors import CouldNotRun
+
 
 class Home:
     """The folder of one repository in the cache.
@@ -58,13 +60,26 @@ class Home:
 
     def _hold(self) -> None:
         while True:
-            self.path.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # collected this moment: make it again
-                fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+                fd = self._opened_lock()
                 weakref.finalize(self, os.close, fd)
                 fcntl.flock(fd, fcntl.LOCK_SH)
                 if os.fstat(fd).st_ino == os.stat(self.path / "lock").st_ino:
                     return
+
+    def _opened_lock(self) -> int:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            return os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise CouldNotRun(
+                "cache-not-writable",
+                f"The cache folder, where workspaces live, cannot be written: {error.strerror}.",
+                value=str(self.path),
+                hint="Set BECAUSAL_CACHE to a folder that you may write to.",
+            ) from error
 
     def borrow(self, person_objects: Iterable[str]) -> None:
         """Let workspaces read more object folders: each gets a link, every link an alternates
