@@ -34,13 +34,16 @@ class Crew:
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._workers = tuple(workers)
         self._roster = Roster(len(workers))
+        self._closed = False
 
     @property
     def width(self) -> int:
         return len(self._workers)
 
     def run(self, orders: Sequence[Order]) -> Generator[tuple[Order, Recording], None, None]:
-        """Yield answers as they come. Closed early, it cancels what runs and waits for its end."""
+        """Yield answers as they come. Left early, it cancels what runs and waits for its end."""
+        if self._closed:
+            raise ValueError("the laboratory is closed")
         answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._roster.begin(orders)
         threads = [
@@ -75,6 +78,7 @@ class Crew:
 
     def close(self) -> None:
         """Close every worker, also when one of them cannot be."""
+        self._closed = True
         failures = []
         for worker in self._workers:
             try:
