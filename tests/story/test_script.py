@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 PYTHON = Path(sys.base_prefix, "bin", "python3")
-"""The interpreter that the environment of these tests was made from: nothing is installed in it."""
+"""The interpreter that the environment of these tests was made from: becausal is not in it."""
 
 CART = {
     "src/shop/__init__.py": "",

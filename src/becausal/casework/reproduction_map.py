@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import shlex
 
 from becausal.casework.dossier import Dossier
@@ -20,7 +21,8 @@ BRANCH, LAST, STEM = "├─", "╰─", "│"
 
 def reproduction_map(view: Dossier, finding: Reproduction, raised: Raised | None) -> str:
     """Draw it: the command, each stratum with its rate, the failure and where it shows."""
-    lines = [shlex.join(view.opened.command.argv), STEM]
+    program, *words = view.opened.command.argv
+    lines = [shlex.join((os.path.basename(program), *words)), STEM]
     strata = [s for s in finding.strata if _ran(s)]
     lines += [_stratum(s, last=s is strata[-1]) for s in strata]
     lines += ["", _verdict(finding)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import shlex
 import tempfile
 from contextlib import ExitStack
@@ -41,18 +42,22 @@ def demo(
         with open_bench(request, progress=shown, cache=folder / "cache") as bench:
             done = investigate(bench, request)
     finding = done.reproduced.finding
-    intro = [
-        "A small harbour assigns ships to berths. One of its tests fails now and",
-        "then. What becausal finds out by running it:",
+    program, *words = request.argv
+    command = shlex.join((os.path.basename(program), *words))
+    told = [
+        "A small harbour gives ships their berths. One of its tests fails now",
+        "and then. What becausal finds out when told to",
         "",
-        f"    becausal investigate -- {shlex.join(('pytest', *request.argv[-1:]))}",
+        f"    becausal investigate -- {command}",
         "",
-        done.report,
+        done.report.rstrip("\n"),
+        "",
+        "Now on a command of yours: becausal investigate -- COMMAND",
     ]
     if keep is not None:
-        intro.append(f"The project is in {top}")
+        told.append(f"The project is in {top}")
     record = {"reproduction": as_record(done.reproduced), "report": done.report}
-    emit(record, "\n".join(intro), as_json=json)
+    emit(record, "\n".join(told), as_json=json)
     return exit_code(finding)
 
 

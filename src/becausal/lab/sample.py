@@ -13,7 +13,7 @@ FIRST_COMMIT_AT = 1_700_000_000
 BETWEEN_COMMITS = 86_400
 TEST = "tests/test_plan.py"
 CASE = "PlanTest"
-NAME = "test_a_long_ship_finds_a_berth_after_a_short_one"
+NAME = "test_a_long_ship_finds_a_berth"
 
 
 def make_sample(folder: Path) -> Path:
