@@ -70,6 +70,9 @@ class Run:
             return True
         return False
 
+    def said_something(self) -> bool:
+        return self._out.stat().st_size > 0
+
     def end(self, seconds: float = CEILING) -> Ended:
         """Wait for its end."""
         try:

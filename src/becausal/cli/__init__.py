@@ -9,9 +9,13 @@ import sys
 def main() -> None:
     """Entry point of the `becausal` program."""
     leave_the_programs_path()
-    from becausal.cli.door import run
+    try:
+        from becausal.cli.door import run
 
-    raise SystemExit(run())
+        code = run()
+    except KeyboardInterrupt:  # so early, or so late, that there is nothing to tell
+        code = 130
+    raise SystemExit(code)
 
 
 def leave_the_programs_path() -> None:

@@ -65,7 +65,7 @@ def run(words: Sequence[str] | None = None) -> int:
     except BecausalError as error:
         return _tell(error, as_json=as_json)
     except KeyboardInterrupt:
-        return _tell(_interrupted(), as_json=as_json)
+        return _tell_interrupted(as_json=as_json)
     except BrokenPipeError:
         # The reader has seen enough; Python would complain once more while flushing at exit.
         sys.stdout = None
@@ -133,6 +133,12 @@ def _tell(error: BecausalError, *, as_json: bool) -> int:
 
     show_error(error, as_json=as_json)
     return error.exit_code
+
+
+def _tell_interrupted(*, as_json: bool) -> int:
+    from becausal.cli.output import answered
+
+    return INTERRUPTED if answered() else _tell(_interrupted(), as_json=as_json)
 
 
 def _interrupted() -> BecausalError:

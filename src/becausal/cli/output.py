@@ -16,12 +16,23 @@ _PLAIN = str.maketrans(_SIGNS, "*ox#.|`-|~x")
 """What stands for each sign where it cannot be shown: as wide, so that drawings hold together."""
 
 
+_answered = False
+
+
 def emit(record: dict[str, Any], text: str, *, as_json: bool) -> None:
-    """Print the answer of a command on standard output."""
+    """Print the answer of a command on standard output: when this returns, it was handed over."""
+    global _answered
     if as_json:
         _write_object(record)
     else:
         write(sys.stdout, text.rstrip("\n") + "\n")
+    sys.stdout.flush()
+    _answered = True
+
+
+def answered() -> bool:
+    """Whether the answer is out: then nothing else may follow it on standard output."""
+    return _answered
 
 
 def show_error(error: BecausalError, *, as_json: bool) -> None:
