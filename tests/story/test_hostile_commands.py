@@ -269,3 +269,13 @@ def test_a_cache_that_cannot_be_made_gives_a_clear_error(desk: Any) -> None:
     cache = str(desk.top / "kept.txt" / "cache")
     ended = desk.reproduce(*THREE, *desk.shell("exit 3"), BECAUSAL_CACHE=cache)
     assert (ended.code, ended.record["error"]["slug"]) == (3, "cache-not-writable"), ended
+
+
+def test_what_nobody_foresaw_is_no_answer(desk: Any) -> None:
+    """A file stands where the cache has a folder: an error with a trace, not the word for no."""
+    unfinished(desk)
+    desk.cache.mkdir()
+    (desk.cache / "scratch").write_text("in the way")
+    ended = desk.reproduce(*THREE, *desk.shell("exit 0"))
+    assert (ended.code, ended.record["error"]["slug"]) == (3, "internal-error"), ended
+    assert b"Traceback" in ended.err

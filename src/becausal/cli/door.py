@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from becausal.domain.errors import DONE, INTERRUPTED, BecausalError
+from becausal.domain.errors import DONE, INTERRUPTED, BecausalError, CouldNotRun
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -70,6 +70,8 @@ def run(words: Sequence[str] | None = None) -> int:
         # The reader has seen enough; Python would complain once more while flushing at exit.
         sys.stdout = None
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # told in full; it must not look like an answer
+        return _tell(_unforeseen(error), as_json=as_json)
 
 
 def _divided(words: list[str]) -> tuple[list[str], list[str] | None]:
@@ -139,6 +141,18 @@ def _tell_interrupted(*, as_json: bool) -> int:
     from becausal.cli.output import answered
 
     return INTERRUPTED if answered() else _tell(_interrupted(), as_json=as_json)
+
+
+def _unforeseen(error: Exception) -> BecausalError:
+    """Python itself would end with 1, which is our word for no."""
+    import traceback
+
+    sys.stderr.write(traceback.format_exc())
+    return CouldNotRun(
+        "internal-error",
+        f"becausal met what it was not prepared for: {error!r}",
+        hint="what ran so far is kept; is a disk full, or a folder gone? Else report the trace",
+    )
 
 
 def _interrupted() -> BecausalError:
