@@ -108,3 +108,9 @@ def test_a_case_is_open_until_something_was_found(make_bench: Any, request_: Req
     bench = make_bench(Truth(could_not_run=1.0), store=store)
     reproduce(bench, request_)
     assert dossier(store, "B-1").status == "could-not-run"
+
+
+def test_where_nothing_could_run_no_rate_is_drawn(make_bench: Any, request_: Request) -> None:
+    text = drawn(make_bench, request_, Truth(could_not_run=1.0))
+    assert "could not run" in text
+    assert "0/0" not in text

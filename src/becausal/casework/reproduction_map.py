@@ -22,7 +22,9 @@ BRANCH, LAST, STEM = "├─", "╰─", "│"
 def reproduction_map(view: Dossier, finding: Reproduction, raised: Raised | None) -> str:
     """Draw it: the command, each stratum with its rate, the failure and where it shows."""
     program, *words = view.opened.command.argv
-    lines = [shlex.join((os.path.basename(program), *words)), STEM]
+    if os.path.isabs(program):
+        program = os.path.basename(program)
+    lines = [shlex.join((program, *words)), STEM]
     strata = [s for s in finding.strata if _ran(s)]
     lines += [_stratum(s, last=s is strata[-1]) for s in strata]
     lines += ["", _verdict(finding)]
@@ -60,7 +62,8 @@ def _stratum(stratum: Stratum, *, last: bool) -> str:
         )
         if count
     ]
-    tail = "  ".join([f"{stratum.failures}/{stratum.trials} failed", *others])
+    counted = [f"{stratum.failures}/{stratum.trials} failed"] if stratum.trials else []
+    tail = "  ".join(counted + others)
     return f"{LAST if last else BRANCH} {stratum.mode:<5} {bar} {tail}"
 
 
