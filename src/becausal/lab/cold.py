@@ -194,7 +194,7 @@ class ColdRunner:
             for path in self.person.get(name, "").split(os.pathsep)
             if os.path.isabs(path)
         ]
-        program = [word for word in command.argv[:1] if os.path.isabs(word)]
+        named = [word for word in command.argv if os.path.isabs(word)]
         real = [os.path.realpath(path) for path in (python, *interpreter)]
         return Grounds(
             top=lease.top,
@@ -202,7 +202,7 @@ class ColdRunner:
             links=tuple(os.path.relpath(person, lease.top) for _, person in lease.links),
             borrowed=lease.objects,
             writable=(str(self.scratch), str(self._cache / "pyc")),
-            readable=(str(self._cache), sys.base_prefix, *real, *interpreter, *searched, *program),
+            readable=(str(self._cache), sys.base_prefix, *real, *interpreter, *searched, *named),
         )
 
     def _inject(self, source: str) -> Injection:
