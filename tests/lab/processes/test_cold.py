@@ -123,7 +123,6 @@ def test_private_temp_is_empty_in_every_trial_of_the_sandbox(ground: Any) -> Non
 def test_a_file_named_below_the_private_temp_can_be_read(ground: Any, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_text("the input")
-    assert str(data).startswith("/tmp/"), "this fact is about /tmp"
     argv = ("cat", str(data))
     assert ground.runner(*argv).run(ground.order(*argv)).stdout.head == b"the input"
 
