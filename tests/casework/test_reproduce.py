@@ -14,6 +14,7 @@ from becausal.casework.request import Request
 from becausal.domain.errors import BecausalError, WrongUse
 from becausal.domain.journal import SearchAbandoned
 from becausal.domain.trial import Outcome
+from becausal.testing.fakes import FakeClock
 from becausal.testing.memory_store import MemoryStore
 from becausal.testing.simulated_lab import Truth
 
@@ -195,3 +196,25 @@ def test_words_that_cannot_be_written_down_are_refused_before_anything_runs(
         reproduce(bench, Request(argv=("cat", "\udcff"), folder="/fake/project"))
     assert refused.value.slug == "words-unreadable"
     assert bench.store.cases() == ()
+
+
+def test_without_a_time_the_first_trials_are_run_however_long_they_take(
+    make_bench: Any, request_: Request
+) -> None:
+    """Five minutes are enough where nobody says otherwise, but fewer than three runs are not."""
+    from dataclasses import replace
+
+    slow = replace(make_bench(Truth(failing=0.3)), clock=FakeClock(tick=1000.0))
+    done = reproduce(slow, request_)
+    assert done.finding.stopped == "seconds"
+    assert len(done.conducted.trials) == 6
+    assert done.finding.main.trials >= 3
+
+
+def test_runs_that_were_asked_for_are_made_however_long_they_take(
+    make_bench: Any, request_: Request
+) -> None:
+    from dataclasses import replace
+
+    slow = replace(make_bench(Truth(failing=0.3)), clock=FakeClock(tick=1000.0))
+    assert len(reproduce(slow, request_, runs=20).conducted.trials) == 20

@@ -88,7 +88,7 @@ options:
   --new
       Open a new case, though there is one for this command.
   --seconds SECONDS
-      Time that may be spent on all runs together.
+      Time for all runs together; 300 unless --runs is given.
   -j, --jobs N
       Runs at once; by default one for each processor.
   --json

@@ -200,6 +200,8 @@ class Conductor(Generic[FindingT]):
         )
 
     def _out_of_time(self, began: float, spent: float) -> bool:
+        if self._plan.patient and not spent:
+            return False
         limit = self._plan.seconds
         return limit is not None and spent + self._bench.clock.elapsed() - began >= limit
 

@@ -26,6 +26,10 @@ from becausal.ports.lab import Warming
 from becausal.ports.repository import Snapshot
 
 
+SECONDS = 300.0
+"""What an answer may take where nobody says otherwise; the first trials are run in any case."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
     """A case with a measured reproduction."""
@@ -99,9 +103,10 @@ def make_plan(
         version=VERSION,
         search=lambda seed: Reproduce(parameters),
         parameters={**msgspec.to_builtins(parameters), "seconds": seconds},
+        patient=seconds is None,
         arms=arms,
         complete=_complete,
-        seconds=seconds,
+        seconds=SECONDS if seconds is None and runs is None else seconds,
     )
 
 

@@ -66,7 +66,7 @@ class Study:
     new: bool = False
     """Open a new case, though there is one for this command."""
     seconds: Annotated[float | None, named("SECONDS")] = None
-    """Time that may be spent on all runs together."""
+    """Time for all runs together; 300 unless --runs is given."""
     jobs: Annotated[int | None, counted("N", "--jobs", "-j")] = None
     """Runs at once; by default one for each processor."""
     json: bool = False
