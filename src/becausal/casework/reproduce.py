@@ -25,7 +25,6 @@ from becausal.inquiry.reproduce import VERSION, WARM_ARMS, Reproduce, ReproduceP
 from becausal.ports.lab import Warming
 from becausal.ports.repository import Snapshot
 
-
 SECONDS = 300.0
 """What an answer may take where nobody says otherwise; the first trials are run in any case."""
 
