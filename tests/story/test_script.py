@@ -116,8 +116,8 @@ RULES = {
     "match": (("--fail-if", r'match(r"p95=(\d+)") > 80'), "echo p95=70 p95=81", "echo p95=80"),
     "max_rss": (
         ("--fail-if", "max_rss > 150M"),
-        f"{sys.executable} -c 'x = bytearray(200 << 20)'",
-        f"{sys.executable} -c 'x = bytearray(20 << 20)'",
+        f"{PYTHON} -c 'x = bytearray(200 << 20)'",
+        f"{PYTHON} -c 'x = bytearray(20 << 20)'",
     ),
 }
 
