@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -72,7 +74,7 @@ class MortalStore(MemoryStore):
         self.writes_left -= 1
 
 
-def study(store: MemoryStore, lab: Lab) -> Reproduced:
+def study(store: MemoryStore, lab: Lab, request: Request = REQUEST) -> Reproduced:
     bench = Bench(
         store=store,
         lab=lab,
@@ -82,7 +84,7 @@ def study(store: MemoryStore, lab: Lab) -> Reproduced:
         tool_version="test",
         entropy=7,
     )
-    return reproduce(bench, REQUEST)
+    return reproduce(bench, request)
 
 
 TRUTHS = st.sampled_from(
@@ -157,3 +159,15 @@ def _fact(trial: object) -> tuple[object, ...]:
         trial.outcome,  # type: ignore[attr-defined]
         trial.seed,  # type: ignore[attr-defined]
     )
+
+
+def test_a_new_case_that_was_interrupted_is_gone_on_with() -> None:
+    store, truth = MemoryStore(), Truth(failing=0.3)
+    study(store, SimulatedLab(truth))
+    anew = replace(REQUEST, new=True)
+    with pytest.raises(Killed):
+        study(store, MortalLab(SimulatedLab(truth), 5), anew)
+    assert len(store.cases()) == 2
+    done = study(store, SimulatedLab(truth), anew)
+    assert done.dossier.case == "B-2"
+    assert len(store.cases()) == 2

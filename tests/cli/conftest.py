@@ -66,9 +66,13 @@ class Prompt:
             [str(PROGRAM), *words],
             cwd=self.top,
             env=self.env,
-            stdin=subprocess.DEVNULL,
             start_new_session=True,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **changed},
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                **changed,
+            },
         )
 
     def run(self, *words: str) -> Said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -209,11 +210,20 @@ def test_progress_draws_only_what_the_terminal_can_show(prompt: Any) -> None:
     assert "#" in shown
 
 
-def test_quick_commands_and_programs_see_no_progress(prompt: Any) -> None:
-    prompt.env["LANG"] = "C.UTF-8"
-    words = ("reproduce", "--json", "--runs", "4", "-j", "1", "--", "sh", "-c", "sleep 0.7; exit 3")
+def test_quick_commands_show_no_progress(prompt: Any) -> None:
     assert prompt.terminal("case", "list")[1] == ""
-    assert prompt.terminal(*words)[1] == ""
+
+
+def test_who_asks_for_json_on_a_terminal_sees_progress_there(prompt: Any) -> None:
+    words = ("reproduce", "--json", "--runs", "4", "-j", "1", "--", "sh", "-c", "sleep 0.7; exit 3")
+    assert "fail so far" in prompt.terminal(*words)[1]
+
+
+def test_a_lone_dash_is_standard_input(prompt: Any) -> None:
+    words = ("reproduce", "--json", "--runs", "1", "--input", "-", "--", "grep", "-q", "given")
+    process = prompt.start(*words, stdin=subprocess.PIPE)
+    out, _ = process.communicate(b"it was given", timeout=120)
+    assert json.loads(out)["reasons"] == {"passed: exit 0": 1}
 
 
 def test_head_ends_a_report_quietly(with_case: Any) -> None:

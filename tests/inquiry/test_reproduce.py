@@ -69,14 +69,25 @@ def test_any_search_ends_and_adds_up(truth: Truth, asked: ReproduceParameters, s
     finding, steps, answers = answered_by(SimulatedTallies(truth, seed), asked)
     assert all(b.repeats > 0 for step in steps for b in step.batches)
     told = sum((t for answer in answers for t in answer.tallies.values()), Tally())
-    assert sum(s.trials for s in finding.strata) == told.counted
+    ran = told.counted + told.otherwise + told.timed_out
+    assert sum(s.trials for s in finding.strata) == ran
     assert sum(s.failures for s in finding.strata) == told.failed
     assert sum(s.otherwise + s.timed_out + s.could_not_run for s in finding.strata) == (
         told.otherwise + told.timed_out + told.could_not_run
     )
     assert finding.main.interval[0] <= (finding.main.rate or 0) <= finding.main.interval[1]
-    assert (finding.verdict == "could-not-run") is (finding.strata[0].trials == 0)
+    assert (finding.verdict == "could-not-run") is (finding.strata[0].rate is None)
     assert finding.seconds == pytest.approx(sum(answer.seconds for answer in answers))
+
+
+def test_a_failure_that_another_one_takes_turns_with_is_not_consistent() -> None:
+    truth = Truth(failing=1.0, otherwise=0.5)
+    found = verdicts(truth, runs=50)
+    assert "consistent" not in found
+    assert found["intermittent"] > 45
+    finding, _, _ = answered_by(SimulatedTallies(truth, 1), ReproduceParameters())
+    low, high = finding.main.interval
+    assert low < 0.5 < high
 
 
 @given(truths, parameters, st.integers(0, 5))

@@ -44,10 +44,10 @@ def test_chance_is_no_difference() -> None:
     assert disagreement(Tally(), servers((9, 0), (9, 0), (9, 0)), error=0.01) is None
 
 
-def test_trials_that_say_nothing_are_told_apart() -> None:
+def test_other_endings_count_as_runs_that_did_not_show_the_failure() -> None:
     tally = Tally(failed=1, passed=3, otherwise=4, timed_out=5, could_not_run=6)
     found = stratum("warm", tally, level=0.95)
-    assert (found.trials, found.failures, found.rate) == (4, 1, 0.25)
+    assert (found.trials, found.failures, found.rate) == (13, 1, 1 / 13)
     assert (found.otherwise, found.timed_out, found.could_not_run) == (4, 5, 6)
     assert stratum("cold", Tally(otherwise=3), level=0.95).rate is None
 

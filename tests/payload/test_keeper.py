@@ -192,7 +192,7 @@ def test_programs_hold_no_descriptor_of_the_server(bench: Any, out: Any) -> None
 
 
 LIBRARY_SIGNALS = 0b11 << 31
-"""Signals 32 and 33 belong to the C library; what make starts ignores one, and nobody can undo it."""
+"""Signals 32 and 33 are the C library's: what make starts ignores one, and nobody can undo it."""
 
 
 def test_signals_are_as_a_shell_leaves_them(bench: Any, out: Any) -> None:

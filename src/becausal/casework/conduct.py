@@ -200,10 +200,10 @@ class Conductor(Generic[FindingT]):
         )
 
     def _out_of_time(self, began: float, spent: float) -> bool:
-        if self._plan.patient and not spent:
-            return False
         limit = self._plan.seconds
-        return limit is not None and spent + self._bench.clock.elapsed() - began >= limit
+        if limit is None or not spent:
+            return False  # the first step is run whole: less would answer nothing
+        return self._plan.spent + spent + self._bench.clock.elapsed() - began >= limit
 
     def _count(self, trials: Sequence[Trial]) -> None:
         self._tried += len(trials)

@@ -25,6 +25,12 @@ from becausal.ports.store import Store
 Status = Literal["open", "reproduced", "not-reproduced", "could-not-run"]
 
 
+_STATUS: dict[str, Status] = {
+    "not-reproduced": "not-reproduced",
+    "could-not-run": "could-not-run",
+}
+
+
 class Established(msgspec.Struct, frozen=True, kw_only=True):
     """A finding in its place in the case."""
 
@@ -56,12 +62,11 @@ class Dossier(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> Status:
-        reproduction = self.reproduction
-        if reproduction is None:
-            return "open"
-        if reproduction.verdict in ("consistent", "intermittent"):
+        """Seen once, a failure stays reproduced: clean runs later are no proof that it is gone."""
+        verdicts = [e.finding.verdict for e in self.findings]
+        if "consistent" in verdicts or "intermittent" in verdicts:
             return "reproduced"
-        return "not-reproduced" if reproduction.verdict == "not-reproduced" else "could-not-run"
+        return "open" if not verdicts else _STATUS[verdicts[-1]]
 
 
 def dossier(store: Store, case: str) -> Dossier:

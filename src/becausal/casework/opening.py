@@ -23,8 +23,6 @@ def joinable(bench: Bench, request: Request) -> list[Dossier]:
         )
     if request.case is not None:
         return [dossier(bench.store, request.case)]
-    if request.new:
-        return []
     command = command_of(request, bench.repository.top)
     views = [dossier(bench.store, case) for case in reversed(bench.store.cases())]
     return [

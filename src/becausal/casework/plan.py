@@ -36,8 +36,8 @@ class Plan(Generic[FindingT]):
     arms: Mapping[str, Arm]
     complete: Callable[[FindingT, Sequence[Trial], Signature | None], FindingT]
     """Adds to the finding what counts alone do not tell: the signature, the cost."""
-    patient: bool = False
-    """The first step is run whole, however long it takes: nobody set the time."""
+    spent: float = 0.0
+    """Of the time, what preparing took."""
     seconds: float | None = None
     """Time that may be spent; the search is told when it is over."""
 

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator, Sequence
 
 from becausal.casework.dossier import Dossier, Established
-from becausal.casework.evidence import details, first_failing
+from becausal.casework.evidence import artifact, details, first_failing
 from becausal.casework.reproduction_map import clip, percent, reproduction_map
 from becausal.domain.finding import Reproduction
 from becausal.domain.observation import Observation
 from becausal.domain.recording import Raised
 from becausal.domain.trial import Trial
+from becausal.inquiry.signature import own_file
+from becausal.inquiry.traceback_text import tracebacks
 from becausal.ports.store import Store
 
 SHOWN_ERROR = 4_000
@@ -34,7 +36,11 @@ def shown_failure(store: Store, trials: Sequence[Trial]) -> Raised | None:
     for test in found.tests:
         if test.outcome in ("failed", "error") and test.raised is not None:
             return test.raised
-    return found.raised
+    if found.raised is not None:
+        return found.raised
+    printed = [artifact(store, failing, stream) for stream in ("stderr", "stdout")]
+    text = b"\n".join(printed).decode("utf-8", errors="backslashreplace")
+    return next(reversed(tracebacks(text, own_file)), None)
 
 
 def _lines(store: Store, view: Dossier) -> Iterator[str]:

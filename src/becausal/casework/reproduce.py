@@ -66,12 +66,14 @@ def reproduce(
 ) -> Reproduced:
     """Measure the failure in the case it belongs to, opening one where none does."""
     bench.progress.begin("preparing")
+    began = bench.clock.elapsed()
     condition, snapshot = cold_condition(bench, request)
     views = joinable(bench, request)
     if request.case is not None and views:
         request = _as_case(request, views[0])
     warming = _warming(bench, condition, request, cold_only)
     plan = make_plan(condition, warming, runs=runs, cold_only=cold_only, seconds=seconds)
+    plan = replace(plan, spent=bench.clock.elapsed() - began)
     bench.progress.begin("reproducing")
     view, conducted = _conduct(bench, request, plan, views)
     observe(bench, view, condition, snapshot, conducted.trials)
@@ -102,7 +104,6 @@ def make_plan(
         version=VERSION,
         search=lambda seed: Reproduce(parameters),
         parameters={**msgspec.to_builtins(parameters), "seconds": seconds},
-        patient=seconds is None,
         arms=arms,
         complete=_complete,
         seconds=SECONDS if seconds is None and runs is None else seconds,
@@ -155,6 +156,9 @@ def _conduct(
 ) -> tuple[str, Conducted[Reproduction]]:
     """Try the likeliest case; when the failure turns out to be another, that one's case."""
     views = sorted(views, key=lambda v: not interrupted(bench, v.case, plan))
+    if request.new:
+        # A new case is only an old one where that very command was interrupted in it.
+        views = [v for v in views if not v.findings and interrupted(bench, v.case, plan)]
     view = views[0] if views else None
     tried: set[str] = set()
     while view is not None:

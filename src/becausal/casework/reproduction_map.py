@@ -17,6 +17,12 @@ FRAMES = 4
 CONFIRMED, SUSPECTED, DIVERGENCE = "●", "○", "✗"
 FULL, EMPTY = "█", "░"
 BRANCH, LAST, STEM = "├─", "╰─", "│"
+REASONS = {
+    "hash-seed": "it depends on the hash seed (the order of sets)",
+    "import-order": "it depends on what was imported before",
+    "leftover-state": "only a process that lived before the test shows it",
+    "unknown": "not known; compare a fresh run with a warm one",
+}
 
 
 def reproduction_map(view: Dossier, finding: Reproduction, raised: Raised | None) -> str:
@@ -31,8 +37,11 @@ def reproduction_map(view: Dossier, finding: Reproduction, raised: Raised | None
     if finding.disagreement is not None:
         lines.append(f"{DIVERGENCE} {' and '.join(finding.disagreement.between)} disagree:")
         lines.append(f"  {finding.disagreement.detail}")
+        lines.append(f"  likely reason: {REASONS[finding.disagreement.reason]}")
     if view.symptom is not None and finding.verdict in ("consistent", "intermittent"):
-        lines += [f"{DIVERGENCE} {view.symptom.kind}: {view.symptom.message}".rstrip(": ")]
+        # What it really said once; the signature masks whatever differs between runs.
+        message = view.symptom.message if raised is None else raised.message.split("\n")[0]
+        lines += [f"{DIVERGENCE} {view.symptom.kind}: {message}".rstrip(": ")]
         lines += _frames(raised)
     return "\n".join(clip(line) for line in lines)
 

@@ -38,7 +38,7 @@ def demo(
         folder = _folder(keep, stack)
         top = sample_project(folder)
         request = Request(argv=sample_command(), folder=str(top))
-        shown = progress(as_json=json)
+        shown = progress()
         with open_bench(request, progress=shown, cache=folder / "cache") as bench:
             done = investigate(bench, request)
     finding = done.reproduced.finding

@@ -46,6 +46,11 @@ def _lines(found: dict[str, Any]) -> list[str]:
         size = f"{space['size'] / 1e6:.0f} MB"
         lines.append(f"  {space['state']:<8} {size:>8}  {used}  {space['repository']}")
         lines.append(f"           {space['path']}")
-    if any(space["state"] != "leased" for space in found["workspaces"]):
-        lines += ["", "becausal doctor --clean removes those that are free"]
+    states = {space["state"] for space in found["workspaces"]}
+    lines.append("")
+    if "free" in states:
+        lines.append("becausal doctor --clean removes those that are free")
+    if "damaged" in states:
+        lines.append("damaged: changed since they were left; the next command repairs them, and")
+        lines.append("becausal doctor --clean --everything removes them too")
     return lines

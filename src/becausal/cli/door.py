@@ -114,6 +114,7 @@ def _parsed(own: list[str], studied: list[str] | None) -> int:
     from becausal.cli.misuse import misuse, require_dashes
 
     app = application()
+    own = _standard_input_joined(own)
     words = own if studied is None else [*own, "--", *studied]
     try:
         if not HELP_FLAGS.isdisjoint(own):
@@ -128,6 +129,17 @@ def _parsed(own: list[str], studied: list[str] | None) -> int:
     require_dashes(bound.arguments.get("command", ()), studied or (), own[0])
     code: int = command(*bound.args, **bound.kwargs)
     return code
+
+
+def _standard_input_joined(own: list[str]) -> list[str]:
+    """`--input -` as one word: the parser takes a lone dash for an option."""
+    joined: list[str] = []
+    for word in own:
+        if word == "-" and joined[-1:] == ["--input"]:
+            joined[-1] = "--input=-"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _tell(error: BecausalError, *, as_json: bool) -> int:

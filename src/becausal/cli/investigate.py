@@ -21,7 +21,7 @@ def investigate(*command: CommandWords, study: Study | None = None) -> int:
     """
     study = study or Study()
     request = study.request(command)
-    with open_bench(request, progress=progress(as_json=study.json), width=study.jobs) as bench:
+    with open_bench(request, progress=progress(), width=study.jobs) as bench:
         done = run_chapter(bench, request, seconds=study.seconds)
         emit(as_investigation(done), done.report, as_json=study.json)
         done.reproduced.deliver(bench)

@@ -61,8 +61,8 @@ class NoProgress(Progress):
     def end(self) -> None: ...
 
 
-def progress(*, as_json: bool) -> Progress:
+def progress() -> Progress:
     """A moving line on a terminal; elsewhere none."""
-    if as_json or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         return NoProgress()
     return TerminalProgress(sys.stderr)

@@ -46,7 +46,7 @@ def reproduce(
             hint="leave it out for as many as needed",
         )
     request = study.request(command)
-    with open_bench(request, progress=progress(as_json=study.json), width=study.jobs) as bench:
+    with open_bench(request, progress=progress(), width=study.jobs) as bench:
         done = run_chapter(bench, request, runs=runs, cold_only=cold, seconds=study.seconds)
         text = told(done, shown_failure(bench.store, done.conducted.trials))
         emit(as_record(done), text, as_json=study.json)

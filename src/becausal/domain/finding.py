@@ -17,7 +17,7 @@ class Stratum(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: Warmth
     trials: int
-    """Trials that count: passed or failed."""
+    """Trials that ran to an end: passed, failed, failed otherwise or timed out."""
     failures: int
     rate: float | None
     interval: tuple[float, float]

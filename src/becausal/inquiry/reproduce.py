@@ -12,7 +12,7 @@ from becausal.inquiry.search import Batch, Done, Step, Tally, Told
 from becausal.inquiry.sequence import gone_runs, interval, width
 from becausal.inquiry.strata import counts_of, disagreement, stratum, total
 
-VERSION = 1
+VERSION = 2
 COLD = "cold"
 WARM_ARMS = ("warm/0", "warm/1", "warm/2")
 """Three servers that differ in nothing but their hash seed."""
@@ -251,4 +251,5 @@ class Reproduce:
             return "could-not-run"
         if not speaking.failed:
             return "not-reproduced"
-        return "intermittent" if speaking.passed else "consistent"
+        missed = speaking.passed + speaking.otherwise + speaking.timed_out
+        return "intermittent" if missed else "consistent"

@@ -16,13 +16,18 @@ def counts_of(tally: Tally) -> Counts:
 
 
 def stratum(mode: Warmth, tally: Tally, level: float) -> Stratum:
-    """A tally with its rate and interval."""
+    """A tally with its rate and interval.
+
+    The rate is how often a run shows this failure. A run that ended in another one did not show
+    it: it counts against the rate, though it is no pass.
+    """
+    ran = tally.counted + tally.otherwise + tally.timed_out
     return Stratum(
         mode=mode,
-        trials=tally.counted,
+        trials=ran,
         failures=tally.failed,
-        rate=tally.failed / tally.counted if tally.counted else None,
-        interval=interval(counts_of(tally), level),
+        rate=tally.failed / ran if tally.counted else None,
+        interval=interval((tally.failed, ran - tally.failed), level),
         otherwise=tally.otherwise,
         timed_out=tally.timed_out,
         could_not_run=tally.could_not_run,

@@ -51,6 +51,7 @@ class LocalWorker:
         self._lease: Lease | None = None
         self._scene: Scene | None = None
         self._notes: tuple[str, ...] = ()
+        self._switched = False
         self._cold: ColdRunner | None = None
         self._warm: WarmRunner | None = None
 
@@ -89,6 +90,9 @@ class LocalWorker:
         self._leave()
         lease, self._lease = self._lease, None
         if lease is not None:
+            if self._switched:
+                # A warm server writes while it collects, where no trial's overlay is.
+                lease.restore()
             lease.close()
 
     def cold(self, condition: Condition) -> ColdRunner:
@@ -100,6 +104,7 @@ class LocalWorker:
         if self._lease is None:
             self._lease = self._pool.lease()
         self._notes = self._lease.switch(condition.source).notes
+        self._switched = True
         self._cold = ColdRunner(
             self._lease,
             condition.command,
