@@ -135,10 +135,8 @@ class Reproduce:
         if not self._asked["cold"]:
             first = min(_FIRST, runs)
             return self._step(first, min(_FIRST, runs - first) if warm else 0)
-        mode: Warmth = "warm" if warm else "cold"
-        stops, stride = (_WARM_STOPS, _WARM_STRIDE) if warm else (_COLD_STOPS, _COLD_STRIDE)
-        more = self._grown(mode, stops, stride, self._asked[mode] + left)
-        return self._step(*((0, more) if warm else (more, 0)))
+        # The number is fixed, so there is nothing to decide in between.
+        return self._step(*((0, left) if warm else (left, 0)))
 
     def _wishes(self) -> tuple[bool, bool]:
         """Whether more cold, and more warm trials would teach something."""

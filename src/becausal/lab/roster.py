@@ -12,15 +12,12 @@ from becausal.ports.lab import Order
 Seat = tuple[str, int]
 """A warm server: the condition it serves, and its hash seed."""
 
-WORTH = 2.0
-"""A second server for one seat must save so many times what starting it costs."""
-
 
 class Roster:
     """Hands out orders: to each worker those that it has a server for, then whatever is left.
 
-    A worker that has run out of its own joins in on another's seat only when what is left there
-    takes clearly longer than starting one more server.
+    A worker that has run out of its own joins in on another's seat once waiting has cost as much
+    as starting one more server: so it never loses more than twice what was best.
     """
 
     def __init__(self, workers: int) -> None:
@@ -31,6 +28,7 @@ class Roster:
         self._began: dict[int, float] = {}
         self._start_seconds = 1.0
         self._trial_seconds = 0.0
+        self._waited = 0.0
         self.stopped = False
 
     def begin(self, orders: Sequence[Order]) -> None:
@@ -86,8 +84,11 @@ class Roster:
         seat = max(self._warm, key=lambda s: len(self._warm[s]), default=None)
         if seat is None or not self._warm[seat]:
             return None
-        saved = len(self._warm[seat]) * self._trial_seconds / 2
-        return seat if saved > WORTH * self._start_seconds else None
+        self._waited += len(self._warm[seat]) * self._trial_seconds / 2
+        if self._waited <= self._start_seconds:
+            return None
+        self._waited = 0.0
+        return seat
 
 
 def seat_of(order: Order) -> Seat:
