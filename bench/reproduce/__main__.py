@@ -117,10 +117,10 @@ def measure(bench: Bench, runs: int, fresh: int) -> dict[str, float]:
     lean = processor(lambda: bench.fresh(fresh, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))[0] / fresh
     repeat, repeat_whole = marginal(bench.repeat, runs)
     ours, ours_whole = marginal(bench.becausal, runs)
-    one = processor(lambda: bench.becausal(4 * runs, jobs=1))[1]
-    base_one = processor(lambda: bench.becausal(runs, jobs=1))[1]
-    two = processor(lambda: bench.becausal(4 * runs, jobs=2))[1]
-    base_two = processor(lambda: bench.becausal(runs, jobs=2))[1]
+    one = processor(lambda: bench.becausal(10 * runs, jobs=1))[1]
+    base_one = processor(lambda: bench.becausal(2 * runs, jobs=1))[1]
+    two = processor(lambda: bench.becausal(10 * runs, jobs=2))[1]
+    base_two = processor(lambda: bench.becausal(2 * runs, jobs=2))[1]
     return {
         "fresh pytest, CPU ms a run": cold * 1000,
         "fresh pytest, no plugin autoload, CPU ms a run": lean * 1000,
