@@ -21,7 +21,6 @@ def observe(
     condition: Condition,
     snapshot: Snapshot,
     trials: Sequence[Trial],
-    repository_notes: Sequence[str] = (),
 ) -> Observation:
     """Collect the observation of a case once, and journal it."""
     known = dossier(bench.store, case).observation
@@ -36,7 +35,7 @@ def observe(
         dirty=snapshot.dirty,
         carried=snapshot.carried,
         branch=bench.repository.branch(),
-        notes=(*snapshot.notes, *repository_notes),
+        notes=snapshot.notes,
     )
     bench.store.append(case, [Observed(observation=observation)], at=bench.clock.now())
     return observation
